@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import cuda
@@ -11,7 +9,7 @@ from ..dialects.inside import ops_in
 from ..dialects.instructions import row_of
 from ..errors import DeploError
 from ..machine.matrix_instructions import MatrixInstruction
-from ..machine.targets import TARGETS
+from ..machine.targets import TARGETS, has_instruction
 
 
 def require_architecture(module: ModuleOp, target: str) -> None:
@@ -27,15 +25,10 @@ def require_architecture(module: ModuleOp, target: str) -> None:
                 f"@{function.sym_name.data} needs {function.shared_bytes} bytes of shared memory, "
                 f"a block of {target} can have {limit}; schedule it with smaller blocks or fewer stages"
             )
-    match = re.fullmatch(r"sm_(\d+)[af]?", target)
-    if match is None:
-        return
     for op in ops_in(module):
-        row = row_of(op)
-        since = 0 if row is None else row.since
-        only = row.only if isinstance(row, MatrixInstruction) else None
-        if int(match.group(1)) < since or only not in (None, target):
+        if (row := row_of(op)) is not None and not has_instruction(target, row):
+            only = row.only if isinstance(row, MatrixInstruction) else None
             raise DeploError(
-                f"'{op.name}' at {op.location} needs {only or f'sm_{since} or later'}, the target is "
+                f"'{op.name}' at {op.location} needs {only or f'sm_{row.since} or later'}, the target is "
                 f"{target}; lower the program for this target again, without it"
             )

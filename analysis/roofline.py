@@ -5,14 +5,15 @@ from __future__ import annotations
 from math import prod
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import MemRefType, tf32
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ..dialects.inside import ops_in
 from ..dialects.loop import ForOp, KernelOp, LoadOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import shape_of
 from ..dialects.tile import LaunchOp
+from ..machine.matrix_instructions import MatrixInstruction
 from ..machine.targets import Target
 from .cost import size_bytes, trips
 
@@ -23,14 +24,16 @@ MATRIX_RATE = 2
 """Tensor cores do at most so many times what is known of them."""
 
 
-def peak(target: Target, matrices_of: Attribute | None = None) -> float:
+def peak(target: Target, instruction: MatrixInstruction | None = None) -> float:
     """Additions and multiplications that a GPU does in a second, two in a multiply-add.
 
-    Those of f32 by 128 lanes of each multiprocessor, or those of matrices by tensor cores: of halves, or half
-    as many of tf32.
+    Those of tensor cores by an instruction whose cost is known, else those of f32 by 128 lanes of each
+    multiprocessor.
     """
-    each = 128 if matrices_of is None else max(target.mma_per_cycle, target.wgmma_per_cycle)
-    return target.processors * (each // 2 if matrices_of == tf32 else each) * 2 * target.clock
+    each: float = 128
+    if instruction is not None and instruction.cost is not None:
+        each = max(target.mma_per_cycle, target.wgmma_per_cycle) / instruction.cost
+    return target.processors * each * 2 * target.clock
 
 
 def seconds_from_memory(count: int, target: Target) -> float:

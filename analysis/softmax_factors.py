@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ..dialects.mma import COLUMNS, DEPTH
 from ..dialects.scalars import STORAGE_FLOATS, storage_bytes
+from ..machine.matrix_instructions import HALVES
 from .conditions import slope
 from .index import UNKNOWN
 from .products import ONE_ROW
@@ -50,9 +50,10 @@ def find_factors(found: Softmax, columns: int) -> Factors | str:
         return "it has one row, or sizes that are dynamic"
     if not isinstance(found.columns, int):
         return "scores of a row are dynamic in number"
-    if found.depth % DEPTH or found.width % COLUMNS or max(found.depth, found.width) > MAX_ELEMENTS:
+    _, width, depth = HALVES.shape
+    if found.depth % depth or found.width % width or max(found.depth, found.width) > MAX_ELEMENTS:
         return (
-            f"rows of {found.depth} and {found.width} elements are no {DEPTH}s and {COLUMNS}s "
+            f"rows of {found.depth} and {found.width} elements are no {depth}s and {width}s "
             f"up to {MAX_ELEMENTS}"
         )
     bound = found.score.bound

@@ -12,12 +12,12 @@ from math import lcm
 from typing import Any
 
 from ..dialects.kernel import WARP
-from ..dialects.mma import COLUMNS, DEPTH, LANES
 from ..dialects.schedule import Transport
 from ..dialects.wgmma import MIN_COLUMNS, ROW_BYTES, WARPGROUP
+from ..machine.matrix_instructions import HALVES, WGMMA, MatrixInstruction
 from ..machine.targets import Target, get_target
 from .tiling_cost import cycles as cycles_of
-from .tilings import HALF_BYTES, WARPGROUPS, WORD_BYTES, Problem, Tiling
+from .tilings import HALF_BYTES, WARPGROUPS, Problem, Tiling
 
 TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (2, 2), (1, 4), (4, 1), (1, 2), (1, 1))
 """Rows and columns that one thread may compute."""
@@ -52,9 +52,9 @@ MMA_TILES = ((2, 4), (2, 8), (2, 16), (2, 32), (4, 4), (4, 8), (4, 16), (4, 32),
 MMA_WARPS = (4, 8, 2, 1)
 """Warps of such a block, one below the other."""
 
-MMA_BLOCK_K = {HALF_BYTES: (32, 64), WORD_BYTES: (16, 32)}
-"""Positions of K in its scratchpad, by the bytes of an element. Rows of 16 tf32 need no padding, for two of
-them fill all banks; those of 32 wait for memory half as often."""
+MMA_ROW_BYTES = (64, 128)
+"""Bytes of a row of its slabs. Rows of 16 tf32 need no padding, for two of them fill all banks; those of 32
+wait for memory half as often."""
 
 WGMMA_BLOCKS = (
     *((128, columns, 2) for columns in (256, 224, 192, 160, 128, 112)),
@@ -77,7 +77,7 @@ H200 few products that were measured gained by it, and most lost a percent."""
 WGMMA_STAGES = (8, 4, 3)
 """Buffers of each of their slabs, as far as there is room: a product is seldom late for what lies there."""
 
-ANY = Problem(1, 4096, 4096, 4096, 1, 2, 2, short_bytes=HALF_BYTES)
+ANY = Problem(1, 4096, 4096, 4096, 1, 2, 2, instruction=HALVES)
 """A problem that can have any tiling that one can have."""
 
 MOST_LINES = 128
@@ -103,9 +103,10 @@ def _without_warpgroups(asked: Mapping[str, Any], problem: Problem) -> Iterable[
     if not asked.get("mma"):
         yield from _filled(_fma_candidates(asked, problem.depth(BLOCK_K)), asked, BOX_DEPTHS)
     if asked.get("mma") != 0:
-        wanted = MMA_BLOCK_K[problem.short_bytes or HALF_BYTES]
-        depths = dict.fromkeys(problem.depth(depth, DEPTH) for depth in wanted)
-        yield from _filled(_mma_candidates(asked, depths, problem.line), asked, ())
+        row = problem.instruction or HALVES
+        wanted = [max(size // row.element_bytes, row.depth) for size in MMA_ROW_BYTES]
+        depths = dict.fromkeys(problem.depth(depth, row.depth) for depth in wanted)
+        yield from _filled(_mma_candidates(asked, row, depths, problem.line), asked, ())
 
 
 def _filled(
@@ -151,18 +152,21 @@ def _fma_candidates(asked: Mapping[str, Any], depth: int) -> Iterable[Tiling]:
             )
 
 
-def _mma_candidates(asked: Mapping[str, Any], depths: Iterable[int], line: int) -> Iterable[Tiling]:
-    """Those whose warps multiply matrices."""
+def _mma_candidates(
+    asked: Mapping[str, Any], row: MatrixInstruction, depths: Iterable[int], line: int
+) -> Iterable[Tiling]:
+    """Those whose warps multiply matrices by an instruction."""
+    lanes = row.lanes
     depths = (asked["block_k"],) if "block_k" in asked else depths
-    whole = lcm(line, COLUMNS) // LANES
-    widths = {whole * n for n in (1, 2) if whole * n <= MOST_LINES // LANES}
+    whole = lcm(line, row.shape[1]) // lanes
+    widths = {whole * n for n in (1, 2) if whole * n <= MOST_LINES // lanes}
     tiles = dict.fromkeys([*MMA_TILES, *product((2, 4, 8), sorted(widths) if line > 1 else ())])
     for (rows, columns), warps, depth in product(tiles, MMA_WARPS, depths):
         thread_m = asked.get("thread_m", rows)
-        thread_n = asked.get("thread_n", max(asked.get("block_n", LANES * columns) // LANES, 1))
+        thread_n = asked.get("thread_n", max(asked.get("block_n", lanes * columns) // lanes, 1))
         yield Tiling(
-            asked.get("block_m", warps * WARP // LANES * thread_m),
-            asked.get("block_n", LANES * thread_n),
+            asked.get("block_m", warps * WARP // lanes * thread_m),
+            asked.get("block_n", lanes * thread_n),
             depth,
             thread_m,
             thread_n,
@@ -186,8 +190,8 @@ def _wgmma_candidates(
             block_m,
             block_n,
             asked.get("block_k", ROW_BYTES // HALF_BYTES),
-            asked.get("thread_m", max(block_m * LANES // threads, 1)),
-            asked.get("thread_n", max(block_n // LANES, 1)),
+            asked.get("thread_m", max(block_m * WGMMA.lanes // threads, 1)),
+            asked.get("thread_n", max(block_n // WGMMA.lanes, 1)),
             mma=WARPGROUPS,
             **{choice: asked[choice] for choice in CLUSTERS if choice in asked},
         )
@@ -213,7 +217,7 @@ def _buffers(tiling: Tiling, problem: Problem, target: Target) -> Iterable[int]:
 
 def misfit(asked: Mapping[str, Any]) -> str | None:
     """Why no kernel at all can have what is asked for, or None."""
-    reasons = [tiling.misfit() for tiling in candidates(asked, ANY, get_target("sm_90a"))]
+    reasons = [tiling.misfit(HALVES) for tiling in candidates(asked, ANY, get_target("sm_90a"))]
     return None if None in reasons else reasons[0]
 
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 from math import hypot
 
 from ..dialects.kernel import WARP
-from ..dialects.mma import COLUMNS, DEPTH, ROWS, SLOTS
 from ..dialects.wgmma import MIN_COLUMNS
+from ..machine.matrix_instructions import HALVES
 from ..machine.targets import Target
-from .tilings import HALF_BYTES, WARPGROUPS, WORD_BYTES, Problem, Tiling, count_parts
+from .tilings import WARPGROUPS, WORD_BYTES, Problem, Tiling, count_parts
 
 SCHEDULERS = 4
 """Warps of a multiprocessor that issue an instruction in one cycle."""
@@ -143,14 +143,15 @@ def _wgmma_cycles(tiling: Tiling, problem: Problem, target: Target) -> float:
 def _mma_cycles(tiling: Tiling, problem: Problem, target: Target) -> float:
     """What the warps of a block take for one position of K: to multiply, and to load what they multiply.
 
-    A tf32 takes twice the time of a half, and each has to be rounded where it is loaded.
+    A tf32 has to be rounded where it is loaded.
     """
+    row = problem.instruction or HALVES
     warps = count_parts(tiling.threads, WARP)
-    products = tiling.thread_m * tiling.thread_n // 4 * problem.results
-    loads = tiling.thread_m + tiling.thread_n // 2 * problem.results
-    words = problem.short_bytes / HALF_BYTES
-    each = words * ROWS * COLUMNS * DEPTH * SCHEDULERS / target.mma_per_cycle
-    rounded = SLOTS if words > 1 else 0
+    products = tiling.thread_m * tiling.thread_n // row.held[2] * problem.results
+    loads = tiling.thread_m + tiling.thread_n // row.thread_columns * problem.results
+    each = (row.cost or 1) * row.work * SCHEDULERS / target.mma_per_cycle
+    rounded = row.slots if row.element_bytes == WORD_BYTES else 0
     busy = count_parts(warps, SCHEDULERS) * (products * each + loads * (1 + rounded))
-    # four halves of each lane are two turns of a warp
-    return max(busy, warps * loads * 2 * words) / DEPTH
+    # a turn of a warp loads a word for each lane
+    turns = row.slots * row.element_bytes / WORD_BYTES
+    return max(busy, warps * loads * turns) / row.depth

@@ -11,16 +11,17 @@ from ..dialects.loop import KernelOp, LoadOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.tile import LaunchOp
 from ..dialects.wgmma import MIN_COLUMNS, PANEL, ROW_BYTES
+from ..machine.targets import Target
 from .borders import loads_through_borders
 from .boxes import comes_in_boxes, is_row_along
 from .contraction import Contraction, axes_of, shared_along, step_along
 from .cost import traffic, trips
-from .factors import find_factors
+from .factors import choose_instruction
 from .lines import length_along, lengths_along
 from .tilings import HALF_BYTES, Problem
 
 
-def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
+def problem_of(contraction: Contraction, launch: LaunchOp, target: Target) -> Problem:
     """The sizes of a contraction; dynamic ones are what they are hinted to be."""
     extents = [trips(axis.extent.data) for axis in launch.axes]
     batch = prod(e for i, e in enumerate(extents) if i not in (contraction.m, contraction.n))
@@ -42,8 +43,6 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
 
     kernel = launch.parent_op()
     assert isinstance(kernel, KernelOp)
-    factors = find_factors(contraction.sweep)
-    short = 0 if isinstance(factors, str) else storage_bytes(factors[0][0].type)
     rows = launch.body.block.args[contraction.m]
     direct = all(load.parent is contraction.sweep.body.block for load in operands.values())
     boxes = direct and all(
@@ -58,7 +57,7 @@ def problem_of(contraction: Contraction, launch: LaunchOp) -> Problem:
         width(contraction.m),
         width(contraction.n),
         traffic(kernel),
-        short_bytes=short,
+        instruction=choose_instruction(contraction.sweep, target),
         line=max(length_along(load, column) or 1 for load in operands.values()),
         boxes=boxes,
         rows_along_k=all(

@@ -12,11 +12,11 @@ from typing import Any
 from xdsl.utils.exceptions import VerifyException
 
 from ..dialects.kernel import WARP
-from ..dialects.mma import DEPTH, LANES
 from ..dialects.schedule import Transport
 from ..dialects.tensor_map import MAX_EXTENT
 from ..dialects.tile import MAX_THREADS
 from ..dialects.wgmma import ROW_BYTES, sums_of, verify_extents
+from ..machine.matrix_instructions import HALVES, WGMMA, MatrixInstruction
 from ..machine.targets import BLOCK_RESERVE, Target
 
 MIN_PRODUCT = 1 << 15
@@ -94,8 +94,8 @@ class Tiling:
         changes += [(key, v * 2) for key, v in sizes.items()]
         return [Tiling(**asdict(self) | {key: value}) for key, value in changes]
 
-    def misfit(self) -> str | None:
-        """Why no kernel can have this tiling, or None."""
+    def misfit(self, instruction: MatrixInstruction) -> str | None:
+        """Why no kernel can have this tiling, or None; `instruction` is that of its warps."""
         rows = ("m", self.block_m, self.thread_m)
         for axis, whole, part in (rows, ("n", self.block_n, self.thread_n)):
             if whole % part:
@@ -109,7 +109,12 @@ class Tiling:
             return self._wgmma_misfit()
         if self.cluster_m or self.cluster_n:
             return "clusters share slabs that warpgroups multiply"
-        return self._mma_misfit() if self.mma else None
+        return instruction.misfit(*self._sizes) if self.mma else None
+
+    @property
+    def _sizes(self) -> tuple[tuple[int, int, int], tuple[int, int]]:
+        """Those of a block and its chunk of K, and of what a thread computes."""
+        return (self.block_m, self.block_n, self.block_k), (self.thread_m, self.thread_n)
 
     def _wgmma_misfit(self) -> str | None:
         """Why warpgroups cannot multiply the slabs of this tiling, or None."""
@@ -128,21 +133,7 @@ class Tiling:
         sums = sums_of(self.block_m, self.block_n, self.threads)
         if isinstance(sums, str):
             return sums
-        return None if self.block_n == LANES * self.thread_n else self._mma_misfit()
-
-    def _mma_misfit(self) -> str | None:
-        """Why warps cannot multiply the matrices of this tiling, or None."""
-        if self.block_n != LANES * self.thread_n or self.threads % WARP:
-            return (
-                f"for mma, {LANES} threads share a row and whole warps the columns; blocks of "
-                f"{self.block_m} by {self.block_n} have threads of {self.thread_m} by {self.thread_n}"
-            )
-        if self.thread_m % 2 or self.thread_n % 2 or self.block_k % DEPTH:
-            return (
-                f"for mma, threads compute pairs of rows and of columns, and block_k is a multiple of "
-                f"{DEPTH}, not {self.thread_m} by {self.thread_n} and {self.block_k}"
-            )
-        return None
+        return WGMMA.misfit(*self._sizes)
 
 
 @dataclass(frozen=True)
@@ -163,8 +154,8 @@ class Problem:
     """The same of the operands that depend on N."""
     traffic: int = 0
     """Bytes that the kernel moves if each of its arguments passes once."""
-    short_bytes: int = 0
-    """Bytes of what tensor cores could multiply: 2 for bf16 and f16, 4 for tf32, else 0."""
+    instruction: MatrixInstruction | None = None
+    """That of warps, by which tensor cores could multiply; None if there is none."""
     stages: int = ASYNC_BUFFERS
     """Buffers of each slab at most; one where nothing is copied while threads compute."""
     boxes: bool = False
@@ -180,6 +171,11 @@ class Problem:
     """Columns of a line, of which a block has whole ones."""
     lengths: tuple[int, ...] = ()
     """Of the lines that K goes along in windows, and of rows of lines, shortest first."""
+
+    @property
+    def short_bytes(self) -> int:
+        """Bytes of what tensor cores could multiply: 2 for bf16 and f16, 4 for tf32, else 0."""
+        return self.instruction.element_bytes if self.instruction else 0
 
     @property
     def even(self) -> bool:
@@ -219,7 +215,7 @@ class Problem:
 
     def illegal(self, tiling: Tiling, target: Target) -> str | None:
         """Why this contraction cannot have a tiling, or None."""
-        if (misfit := tiling.misfit()) is not None:
+        if (misfit := tiling.misfit(self.instruction or HALVES)) is not None:
             return misfit
         if self.even and self.k % tiling.block_k:
             return (

@@ -7,7 +7,7 @@ Three orders make boxes of what a block reads for a part of the sweep:
     by columns     for each row of a window, for each channel, its columns, which lie as the image does:
                    windows that overlap share what they read
 
-Tensor cores take `DEPTH` positions at once, so the innermost sweeps go on over some that there are not: of
+Tensor cores take 16 positions at once, so the innermost sweeps go on over some that there are not: of
 many channels, few by channels; of three colors and windows 7 wide, most by channels, 1 of 8 columns and 1 of
 4 channels by columns. Each position is a product whether it counts or not. What a product takes depends on
 how its columns lie in shared memory: those along which it sums may be one load, or four; and a copy there
@@ -23,10 +23,10 @@ from math import gcd, prod
 
 from ..dialects.kernel import WARP
 from ..dialects.kernel_async import COPY_BYTES
-from ..dialects.mma import COLUMNS, DEPTH, ROWS, SLOTS
+from ..machine.matrix_instructions import HALVES, MatrixInstruction
 from ..machine.targets import Target
 from .tiling_cost import COPY_ISSUE, LAUNCH_CYCLES, SCHEDULERS
-from .tilings import HALF_BYTES
+from .tilings import WORD_BYTES
 from .windows import padded_channels
 
 WARPS = 4
@@ -71,8 +71,8 @@ class WindowSums:
     """Of the sweeps: of channels first, if they are no axis of windows; of columns last."""
     results: int
     image_bytes: int
-    short_bytes: int
-    """Bytes of an element that tensor cores are to multiply; 0 if threads do."""
+    instruction: MatrixInstruction | None
+    """By which tensor cores are to multiply; None if threads do."""
     channels: bool
     """Whether the outermost sweep is one over channels."""
     columns: bool
@@ -85,43 +85,43 @@ class WindowSums:
     def orders(self) -> list[FlatOrder]:
         """Those that there are."""
         found: list[FlatOrder] = []
-        padded = padded_channels(self.extents[0]) if self.channels else None
+        depth = (self.instruction or HALVES).depth
+        padded = padded_channels(self.extents[0], depth) if self.channels else None
         if padded is not None:
             order = (*range(1, len(self.extents)), 0), (*self.extents[1:], padded)
             found.append(FlatOrder(*order, Innermost.CHANNELS))
-            if self.movable and self.short_bytes:
+            if self.movable and self.instruction:
                 found.append(FlatOrder(*order, Innermost.CHANNELS_LAST))
         return [*found, self._by_columns()] if self.columns else found
 
     def _by_columns(self) -> FlatOrder:
         last, width = len(self.extents) - 1, self.extents[-1]
-        if self.short_bytes:
+        depth = self.instruction.depth if self.instruction else 1
+        if self.instruction:
             width = 1 << (width - 1).bit_length()
         if not self.channels:
-            width = max(width, DEPTH) if self.short_bytes else width
-            extents = (*self.extents[:-1], width)
+            extents = (*self.extents[:-1], max(width, depth))
             return FlatOrder(tuple(range(len(extents))), extents, Innermost.COLUMNS)
-        unit = DEPTH // gcd(DEPTH, width) if self.short_bytes else 1
+        unit = depth // gcd(depth, width)
         count = -(-self.extents[0] // unit) * unit
         extents = (*self.extents[1:-1], count, width)
         return FlatOrder((*range(1, last), 0, last), extents, Innermost.COLUMNS)
 
     def cycles(self, order: FlatOrder, target: Target) -> float:
         """What an order takes a multiprocessor, in cycles, with a copy of the image if it needs one."""
-        if not self.short_bytes:
+        if (row := self.instruction) is None:
             return self.results * order.positions / (target.processors * SCHEDULERS * WARP)
-        words = self.short_bytes / HALF_BYTES
-        product = words * ROWS * COLUMNS * DEPTH * SCHEDULERS / target.mma_per_cycle
-        copied = COLUMNS * DEPTH / (WARP * WARPS)
+        product = (row.cost or 1) * row.work * SCHEDULERS / target.mma_per_cycle
+        copied = row.shape[1] * row.depth / (WARP * WARPS)
         if order.innermost is Innermost.CHANNELS_LAST or (
             self.last and order.innermost is Innermost.CHANNELS
         ):
-            loads, copies = 1.0, copied * self.short_bytes / WIDEST_COPY
+            loads, copies = 1.0, copied * row.element_bytes / WIDEST_COPY
         else:
-            loads, copies = SLOTS + SLOTS / 2 * (words < 2), copied
+            loads, copies = row.slots + (row.slots / 2 if row.element_bytes < WORD_BYTES else 0), copied
         if order.innermost is Innermost.COLUMNS:
             loads, copies = loads + 1, copies / order.extents[-1]
-        products = self.results * order.positions / (ROWS * COLUMNS * DEPTH)
+        products = self.results * order.positions / row.work
         each = product + loads + COPY_ISSUE * copies
         cycles = products * each / (target.processors * SCHEDULERS)
         if order.innermost is Innermost.CHANNELS_LAST:

@@ -13,8 +13,8 @@ from xdsl.ir.affine import AffineExpr
 
 from ..dialects.inside import ops_in
 from ..dialects.loop import ForOp, LoadOp, StoreOp
-from ..dialects.mma import DEPTH
 from ..dialects.tile import LaunchOp
+from ..machine.matrix_instructions import HALVES
 from .conditions import linear
 
 MOST_STEPS = 8
@@ -33,9 +33,9 @@ MOST_STRIDE = 4
 """From a window to the next one, in elements."""
 
 
-def padded_channels(channels: int) -> int | None:
-    """A number of channels that tensor cores sum over whole; None if most of them would be 0."""
-    padded = -(-channels // DEPTH) * DEPTH
+def padded_channels(channels: int, depth: int = HALVES.depth) -> int | None:
+    """A multiple of what tensor cores sum over at once; None if most of the channels would be 0."""
+    padded = -(-channels // depth) * depth
     return padded if padded <= MOST_WASTE * channels else None
 
 

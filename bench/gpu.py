@@ -24,12 +24,12 @@ from typing import Any
 
 import torch
 from gpu_cases import Cases
-from xdsl.dialects.builtin import bf16, tf32
 
 import deplo
 from deplo.analysis.roofline import peak
 from deplo.errors import DeploError
 from deplo.machine.host_cpu import find_target
+from deplo.machine.matrix_instructions import first_row
 from deplo.machine.targets import TARGETS, Target, get_target
 from deplo.tools.measuring import (
     ROOT,
@@ -108,7 +108,8 @@ def measure(case: Case, target: Target, rounds: int) -> dict[str, Any]:
     moved, flops = work_of(case)
     floor = 0.0
     if on_gpu:
-        fastest = peak(target, bf16 if halves else tf32 if precision == "high" else None)
+        short = "bf16" if halves else "tf32" if precision == "high" else None
+        fastest = peak(target, first_row(short) if short else None)
         floor = max(moved / target.dram_bytes_per_second, flops / fastest)
     return {
         **row,

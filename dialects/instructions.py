@@ -6,16 +6,18 @@ from xdsl.ir import Operation
 
 from ..machine.matrix_instructions import WGMMA, MatrixInstruction
 from ..machine.ptx import Instruction, find_instruction
-from .kernel_mma import MmaOp, WgmmaWaitOp
+from . import tile_mma
+from .kernel_mma import WgmmaWaitOp
 from .kernel_wgmma import WgmmaOp
+from .mma import MmaBase
 
 
 def row_of(op: Operation) -> Instruction | MatrixInstruction | None:
     """The row that says which GPUs have what an operation is; None if all of them do."""
     match op:
-        case MmaOp():
+        case MmaBase():
             return op.instruction[0]
-        case WgmmaOp() | WgmmaWaitOp():
+        case WgmmaOp() | WgmmaWaitOp() | tile_mma.WgmmaOp():
             return WGMMA
         case _:
             return instruction_of(op)

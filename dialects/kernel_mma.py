@@ -26,7 +26,7 @@ from .mma import MmaBase
 
 @irdl_op_definition
 class MmaOp(MmaBase):
-    """Multiply two rows of each lane by one column of each; see `mma.py`.
+    """Multiply the rows that each thread holds by its column; see `mma.py`.
 
     All threads of the warp must take part: it is not Pure, so that nothing moves it where some do not.
     """

@@ -2,16 +2,16 @@
 
     %d0, %d1, %d2, %d3 = tile.mma (%a0, ..., %a7) by (%b0, ..., %b3) : bf16
 
-A warp multiplies 16 rows by 8 columns over 16 positions of a reduced axis (PTX ISA, "mma.m16n8k16"). Thread
-t of the warp is lane `t mod 4` of group `t floordiv 4`. It holds the elements of two rows, those numbered by
-its group and by its group plus 8, at 4 positions: first the four of one row, then those of the other; and
-the elements of one column, that of its group, at the same 4 positions. It gets the sums of its two rows and
-of columns twice its lane and the one after: two of one row, then two of the other.
+The instruction is the row of `machine/matrix_instructions.py` for the type and the number of elements that
+each thread holds: above, 16 rows by 8 columns over 16 positions of a reduced axis (PTX ISA, "mma.m16n8k16").
+Thread t of the warp is lane `t mod 4` of group `t floordiv 4`. It holds the elements of two rows, those
+numbered by its group and by its group plus 8, at 4 positions: first the four of one row, then those of the
+other; and the elements of one column, that of its group, at the same 4 positions. It gets the sums of its two
+rows and of columns twice its lane and the one after: two of one row, then two of the other.
 
 Which positions of the reduced axis are whose is up to the operands: all that counts is that the threads of
-one lane hold the same ones. So it is of bf16, f16 and tf32; of the last, two instructions multiply 8
-positions each. Other instructions, each a row of `machine/matrix_instructions.py`, are found by what threads
-hold: `(%a) by (%b) : f64` is one of 8 rows by 8 columns over 4 positions.
+one lane hold the same ones. Threads that hold a multiple of an instruction's elements multiply by several, on
+the same sums: 8 elements of rows and 4 of a column, of tf32, by two instructions of 8 positions each.
 """
 
 from __future__ import annotations
@@ -30,18 +30,9 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ..machine.matrix_instructions import MMA, MatrixInstruction, find_mma
-
-ROWS, COLUMNS, DEPTH = next(each for each in MMA if "bf16" in each.types).shape
-"""Rows, columns and positions of the reduced axis that a warp multiplies at once, of bf16."""
+from ..machine.matrix_instructions import MatrixInstruction, find_mma
 
 _SUM_TYPES = {"f32": f32, "f64": f64, "i32": i32}
-
-LANES = 4
-"""Threads that share a row; `WARP / LANES` groups of them share a column."""
-
-SLOTS = DEPTH // LANES
-"""Positions of the reduced axis that one thread holds."""
 
 
 class MmaBase(IRDLOperation):

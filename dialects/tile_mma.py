@@ -42,7 +42,7 @@ from .wgmma import (
 
 @irdl_op_definition
 class MmaOp(MmaBase):
-    """Multiply two rows of each thread by one column of each; see `mma.py`."""
+    """Multiply the rows that each thread holds by its column; see `mma.py`."""
 
     name = "tile.mma"
 

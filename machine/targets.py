@@ -6,10 +6,13 @@ chips named. Of an architecture with several chips it is the largest one sold.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from ..errors import UsageError
 from .cpus import CPUS, Cpu, parse_cpu
+from .matrix_instructions import MatrixInstruction
+from .ptx import Instruction
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -159,3 +162,10 @@ def get_gpu(name: str) -> Target:
         known = ", ".join(each.name for each in TARGETS.values() if each.is_gpu)
         raise UsageError(f"target must be a GPU ({known}), not '{name}'")
     return target
+
+
+def has_instruction(target: str, row: Instruction | MatrixInstruction) -> bool:
+    """Whether the GPUs of a target have an instruction; those of another family are not asked."""
+    match = re.fullmatch(r"sm_(\d+)[af]?", target)
+    only = row.only if isinstance(row, MatrixInstruction) else None
+    return match is None or (int(match.group(1)) >= row.since and only in (None, target))

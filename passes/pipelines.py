@@ -139,7 +139,7 @@ _LOOP_TO_TILE: dict[bool, tuple[str, ...]] = {
         "stage-inputs{target=$target}",
         "widen-slabs",
         "warpgroup-mma",
-        "tensor-cores",
+        "tensor-cores{target=$target}",
         "permute-register-tile",
         "register-tile{target=$target}",
         "tma-copy{target=$target}",

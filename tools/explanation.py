@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp, bf16, tf32
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_pipeline
 
 from ..analysis.coalescing import AccessCost, access_costs
@@ -14,9 +15,11 @@ from ..analysis.cost import hints_of, traffic, work
 from ..analysis.locations import line_of
 from ..analysis.occupancy import Occupancy, occupancy
 from ..analysis.roofline import peak
+from ..dialects.instructions import row_of
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
 from ..errors import MissingEnvironmentError
+from ..machine.matrix_instructions import MatrixInstruction
 from ..passes.decisions import Decision
 from ..passes.pipeline_text import steps_text
 from ..passes.pipelines import make_passes
@@ -259,11 +262,8 @@ def _cost(kernel: KernelOp | None, launch: LaunchOp | None, program: Program) ->
     target = program.target
     if not target.is_gpu:
         return Cost(operations, moved)
-    schedule = None if launch is None else launch.schedule
-    best = peak(target)
-    if schedule is not None and schedule.get("mma"):
-        is_long = any(type == tf32 for op in kernel.walk() for type in op.result_types)
-        best = peak(target, tf32 if is_long else bf16)
+    rows = [] if launch is None else [row_of(op) for op in launch.walk()]
+    best = peak(target, next((row for row in rows if isinstance(row, MatrixInstruction)), None))
     return Cost(operations, moved, moved / target.dram_bytes_per_second, operations / best, best)
 
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import bf16, tf32
-from xdsl.ir import Attribute
-
 from ..analysis import row_neighbours, tiling_neighbours
 from ..analysis.contraction import Contraction
 from ..analysis.gpu_choices import RowShape, TilingChoices
@@ -19,7 +16,7 @@ from ..analysis.roofline import (
 )
 from ..analysis.row_neighbours import RowLimits
 from ..analysis.tiling_neighbours import tiling_of, with_buffers
-from ..analysis.tilings import WORD_BYTES, Problem
+from ..analysis.tilings import Problem
 from ..dialects.inside import ops_in
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
@@ -52,9 +49,8 @@ class GpuTilingSpace:
     @property
     def least_seconds(self) -> float:
         """The seconds of the multiply-adds alone, or of all bytes from the cache."""
-        kinds: dict[int, Attribute | None] = {0: None, WORD_BYTES: tf32}
-        rate = peak(self.target, kinds.get(self.problem.short_bytes, bf16))
-        rate *= MATRIX_RATE if self.problem.short_bytes else 1
+        rate = peak(self.target, self.problem.instruction)
+        rate *= MATRIX_RATE if self.problem.instruction else 1
         return max(2 * self.problem.work / rate, seconds_from_cache(self.bytes, self.target))
 
     @property

@@ -26,11 +26,13 @@ from ...dialects.wgmma import PANEL
 from ...dialects.wgmma_base import SlabAt
 from ...index.affine import ZERO
 
+SUMS = arith.AddfOp | arith.AddiOp
 
-def _sum_with(product: SSAValue) -> arith.AddfOp | None:
+
+def _sum_with(product: SSAValue) -> SUMS | None:
     """The sum that is all that reads a product."""
     use = product.get_user_of_unique_use()
-    return use if isinstance(use, arith.AddfOp) and use.lhs is not use.rhs else None
+    return use if isinstance(use, SUMS) and use.lhs is not use.rhs else None
 
 
 def lower_mma(entry: Block) -> None:
@@ -91,9 +93,9 @@ def lower_wgmma(
     op.erase()
 
 
-def _sums_with(op: TileMmaOp | WgmmaOp) -> list[arith.AddfOp]:
+def _sums_with(op: TileMmaOp | WgmmaOp) -> list[SUMS]:
     """The sums that the products of an operation go into, if all do, with what is there before it."""
-    found: list[arith.AddfOp] = []
+    found: list[SUMS] = []
     for product in op.products:
         add = _sum_with(product)
         if add is None or add.parent is not op.parent:

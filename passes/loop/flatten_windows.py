@@ -46,7 +46,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.borders import is_border_test, loads_through_borders
 from ...analysis.conditions import linear
 from ...analysis.cost import size_bytes, trips
-from ...analysis.factors import find_factors
+from ...analysis.factors import choose_instruction
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...analysis.launches import open_kernels
 from ...analysis.tilings import MIN_PRODUCT
@@ -54,10 +54,10 @@ from ...analysis.window_orders import WIDEST_COPY, FlatOrder, Innermost, WindowS
 from ...analysis.windows import LEAST_ROWS, MOST_ELEMENTS
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp
-from ...dialects.mma import DEPTH
 from ...dialects.scalars import Combiner, storage_bytes
 from ...dialects.sizes import ExtentAttr, extent_expr, shape_of
 from ...index.affine import replace_dims
+from ...machine.matrix_instructions import HALVES
 from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from ..replacing import rename, replace
@@ -107,7 +107,7 @@ def find_windows(kernel: KernelOp, target: Target) -> Windows | str:
         [trips(extent) for extent in extents],
         results=prod(trips(loop.extent.data) for loop in loops),
         image_bytes=size_bytes(image.memref.type),
-        short_bytes=_short_bytes(sweeps[-1]) if target.mma_per_cycle else 0,
+        instruction=choose_instruction(sweeps[-1], target),
         channels=stands_alone(image, sweeps[0].induction_var),
         columns=_is_linear(image, sweeps[-1].induction_var),
         movable=axis is not None and axis != last,
@@ -115,7 +115,7 @@ def find_windows(kernel: KernelOp, target: Target) -> Windows | str:
     )
     order = sums.choose(target)
     if order is None:
-        return f"{extents[0]} channels are too few: most of {DEPTH} would be 0"
+        return f"{extents[0]} channels are too few: most of {HALVES.depth} would be 0"
     rows = next(trips(loop.extent.data) for loop in loops if loop.induction_var is row)
     if rows < LEAST_ROWS:
         return f"{rows} rows of weights are fewer than {LEAST_ROWS}"
@@ -132,12 +132,6 @@ def _is_linear(load: LoadOp, counter: SSAValue) -> bool:
 
 def _counters(load: LoadOp, expr: AffineExpr) -> set[SSAValue]:
     return {load.indices[d] for d in expr.used_dims()}
-
-
-def _short_bytes(sweep: ForOp) -> int:
-    """Bytes of what a sweep multiplies if it is made wider for that, as bf16, f16 and tf32 are; else 0."""
-    factors = find_factors(sweep)
-    return 0 if isinstance(factors, str) else storage_bytes(factors[0][0].type)
 
 
 def _sweeps(block: Block) -> list[ForOp]:

@@ -16,7 +16,7 @@ becomes, by `tensorize{axes=i,j by=2,2}`,
 | instr | what computes | what it needs | shown in `passes/tile/` |
 |---|---|---|---|
 | `fma` | a thread, element by element | tiles that divide the axes | `thread_tiles.py` |
-| `mma` | warps, matrices in registers | products of bf16 or f16 in slabs | `warp_tiles.py` |
+| `m16n8k16`, … | warps, matrices in registers | products of the types of such a row in slabs | `warp_tiles.py` |
 | `wgmma` | warpgroups, slabs | rows of 128 bytes that the copy engine can bring | `warpgroup_tiles.py` |
 
 Threads that multiply alone compute neighbours, or `strips` of so many neighbours as far apart as all threads'
@@ -26,13 +26,15 @@ but in the registers of tensor cores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp
 from ...dialects.tile import CombineOp, LaunchOp, Level, PackOp, PrefixOp
 from ...dialects.tile_mma import MmaOp, WgmmaOp
 from ...errors import UsageError
+from ...machine.matrix_instructions import MMA, WGMMA, MatrixInstruction
 from ..loop.dedup_loads import dedup_kernel
 from ..loop.share_sweeps import share_in_block
 from ..tile.thread_tiles import tile_registers
@@ -41,7 +43,8 @@ from ..tile.warpgroup_tiles import find_slabs, use_warpgroups
 from .axes import find_axis, name_axes
 from .primitive import Primitive, check_word
 
-INSTRUCTIONS = ("fma", "mma", "wgmma")
+INSTRUCTIONS = ("fma", "wgmma", *dict.fromkeys(row.name for row in MMA))
+"""What may multiply; an instruction of a warp is called by its shape."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class TensorizePass(Primitive):
     strips: tuple[int, ...] = ()
     """How many of these are neighbours; all if nothing is said."""
     instr: str = "fma"
-    """What multiplies: fma, mma or wgmma."""
+    """What multiplies."""
 
     def __post_init__(self):
         check_word("instr", self.instr, INSTRUCTIONS)
@@ -112,11 +115,12 @@ class TensorizePass(Primitive):
             while share_in_block(launch.body.block):
                 dedup_kernel(kernel)
             return None
-        (m, n), (rows, columns) = positions, self.by
-        found = find_product(launch, m, n, rows, columns)
+        rows = [WGMMA] if self.instr == "wgmma" else [row for row in MMA if row.name == self.instr]
+        (m, n), (height, width) = positions, self.by
+        found = find_product(launch, rows, (m, n), (height, width))
         if isinstance(found, str):
             return found
-        if self.instr == "mma":
+        if self.instr != "wgmma":
             use_warps(found)
         elif isinstance(slabs := find_slabs(found), str):
             return slabs
@@ -126,18 +130,29 @@ class TensorizePass(Primitive):
         return None
 
 
-def scheduled_tile(launch: LaunchOp, instr: str) -> TensorizePass | str:
-    """The tile of each thread that the schedule of a launch says, or why it says none."""
+def scheduled_tile(
+    launch: LaunchOp, instructions: Sequence[MatrixInstruction] = ()
+) -> TensorizePass | str:
+    """The tile of each thread that the schedule of a launch says, or why it says none.
+
+    The first of the instructions that fits multiplies, threads by themselves if none is given.
+    """
     schedule, names = launch.schedule, name_axes(launch)
     if schedule is None or schedule.get("thread_m") is None or schedule.get("thread_n") is None:
         return "the schedule gives threads no tiles"
     if schedule.get("threads") is not None:
         return "the tiles are in registers already"
-    sizes = {schedule.get(key): schedule.number(f"thread_{key}") for key in ("m", "n")}
-    strips = {schedule.get(key): schedule.get(f"strip_{key}") for key in ("m", "n")}
-    axes = {names[axis]: size for axis, size in sizes.items() if axis is not None}
-    of_axes = tuple(strips[a] or size for a, size in sizes.items() if a is not None)
-    by = tuple(axes.values())
-    if instr != "fma":
-        return TensorizePass(axes=tuple(axes), by=by, instr=instr)
-    return TensorizePass(axes=tuple(axes), by=by, strips=of_axes if of_axes != by else ())
+    keys = {schedule.get(key): key for key in ("m", "n")}
+    axes = {axis: schedule.number(f"thread_{key}") for axis, key in keys.items() if axis is not None}
+    step = TensorizePass(axes=tuple(names[axis] for axis in axes), by=tuple(axes.values()))
+    if not instructions:
+        strips = (schedule.get(f"strip_{key}") for key in keys.values())
+        listed = tuple(each or size for each, size in zip(strips, step.by, strict=True))
+        return replace(step, strips=listed if listed != step.by else ())
+    if len(axes) != 2:
+        return "its threads count more than rows and columns"
+    (m, rows), (n, columns) = axes.items()
+    found = find_product(launch, instructions, (m, n), (rows, columns))
+    if isinstance(found, str):
+        return found
+    return replace(step, instr="wgmma" if found.row is WGMMA else found.row.name)

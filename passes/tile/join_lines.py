@@ -27,12 +27,11 @@ from xdsl.passes import ModulePass
 
 from ...analysis.borders import loads_through_borders
 from ...analysis.contraction import Contraction, axes_of, find_contraction
-from ...analysis.factors import find_factors
+from ...analysis.factors import choose_instruction
 from ...analysis.launches import open_launches
 from ...analysis.tiling_choice import MOST_LINES
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp
-from ...dialects.mma import COLUMNS
 from ...dialects.tile import LaunchOp
 from ...machine.targets import Target, get_gpu
 from ..decisions import record
@@ -46,14 +45,15 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
     found = find_contraction(launch)
     if isinstance(found, str):
         return found
-    if not target.mma_per_cycle or isinstance(find_factors(found.sweep), str):
+    row = choose_instruction(found.sweep, target)
+    if row is None:
         return "tensor cores do not multiply it"
     line, lines = (launch.axes.data[axis].extent.data for axis in (found.n, found.n - 1))
     if found.n in (0, found.m + 1) or lines == 1:
         return "there are no lines in front of its columns"
     if not isinstance(line, int) or not isinstance(lines, int):
         return "its lines are of dynamic length or number"
-    if lcm(line, COLUMNS) > MOST_LINES:
+    if lcm(line, row.shape[1]) > MOST_LINES:
         return f"no block of up to {MOST_LINES} columns has whole lines of {line}"
     return None if _count_apart(launch, found) else "lines and columns are not counted apart"
 

@@ -148,7 +148,7 @@ class RegisterTilePass(ModulePass):
 def find_step(launch: LaunchOp, target: Target) -> TensorizePass | str:
     """The step that gives threads tiles, as the schedule says or the largest; or why there is none."""
     staged = any(isinstance(op, StageOp) for op in ops_in(launch))
-    if staged and not isinstance(step := scheduled_tile(launch, "fma"), str):
+    if staged and not isinstance(step := scheduled_tile(launch), str):
         return step
     if (reason := decline_reason(launch, target)) is not None:
         return reason

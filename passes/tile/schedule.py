@@ -32,10 +32,10 @@ from ...analysis.tiling_cost import cycles as cycles_of
 from ...analysis.tiling_problem import problem_of
 from ...analysis.tilings import MIN_PRODUCT, Problem, Tiling
 from ...dialects.loop import KernelOp
-from ...dialects.mma import DEPTH
 from ...dialects.schedule import CHOICES, Kept, ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ...errors import UsageError
+from ...machine.matrix_instructions import HALVES
 from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from ..tuned import tuned_choices
@@ -55,7 +55,7 @@ def find_problem(
     found = find_contraction(launch)
     if isinstance(found, str):
         return found
-    problem = problem_of(found, launch)
+    problem = problem_of(found, launch, target)
     if problem.work < least:
         return f"{problem.work} multiply-adds are too few to share operands for"
     return found, problem
@@ -193,7 +193,7 @@ class SchedulePass(ModulePass):
         ones are none.
         """
         asked = [self.tiles, {}] if self.tiles else [{}]
-        shorter = [] if "block_k" in self.tiles else [{"block_k": DEPTH}]
+        shorter = [] if "block_k" in self.tiles else [{"block_k": HALVES.depth}]
         attempts = [(tiles, self.copies, "") for tiles in (*asked, *shorter)]
         tuned = tuned_choices([kernel], TUNED)
         if tuned is None:

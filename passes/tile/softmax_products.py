@@ -23,16 +23,22 @@ from ...analysis.softmax import Softmax
 from ...analysis.softmax_factors import Factors
 from ...analysis.terms import Term
 from ...dialects.loop import LoadOp
-from ...dialects.mma import COLUMNS, DEPTH, SLOTS
 from ...dialects.schedule import Transport, TransportAttr
 from ...dialects.sizes import shape_of
 from ...dialects.tile import StageOp
 from ...dialects.tile_mma import MmaOp, WgmmaOp
 from ...dialects.wgmma import ROW_BYTES
 from ...index.affine import ZERO, replace_dims
+from ...machine.matrix_instructions import HALVES
 from ...machine.targets import Target
 
-ROWS = 2
+COLUMNS, DEPTH = HALVES.shape[1:]
+"""Columns and positions of the reduced axis that a warp multiplies at once."""
+
+LANES, SLOTS = HALVES.lanes, HALVES.slots
+"""Threads that share a row, and positions that each of them holds."""
+
+ROWS = HALVES.thread_rows
 """Rows of one thread."""
 
 Pairs = tuple[list[SSAValue], list[SSAValue]]

@@ -1,6 +1,7 @@
 """`tensor-cores`: the warps of a block multiply matrices, where the schedule says so.
 
-It takes the step `tensorize{axes=i,j by=2,8 instr=mma}` (`warp_tiles.py` shows what becomes of it).
+It takes the step `tensorize{axes=i,j by=2,8 instr=m16n8k16}` (`warp_tiles.py` shows what becomes of it),
+with the first row of `machine/matrix_instructions.py` that the target has and that fits.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from xdsl.passes import ModulePass
 
 from ...analysis.launches import open_launches
 from ...dialects.kernel import WARP
-from ...dialects.mma import DEPTH
 from ...dialects.sizes import static_extent
 from ...errors import counted
+from ...machine.matrix_instructions import MMA
+from ...machine.targets import has_instruction
 from ..decisions import record
+from ..schedule.primitive import carry_out
 from ..schedule.tensorize import scheduled_tile
 
 
@@ -26,20 +29,24 @@ class TensorCoresPass(ModulePass):
 
     name = "tensor-cores"
 
+    target: str = "sm_90a"
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        instructions = [row for row in MMA if has_instruction(self.target, row)]
         for kernel, launch in open_launches(op):
             name, schedule = kernel.sym_name.data, launch.schedule
             if schedule is None or not schedule.get("mma"):
                 record(self.name, name, False, "the schedule says nothing of matrices", launch)
                 continue
-            step = scheduled_tile(launch, "mma")
-            reason = step if isinstance(step, str) else step.change(launch)
-            if isinstance(step, str) or reason is not None:
-                record(self.name, name, False, reason or "", launch)
+            step = scheduled_tile(launch, instructions)
+            if isinstance(step, str):
+                record(self.name, name, False, step, launch)
                 continue
-            threads = static_extent(launch.num_threads)
-            launch.schedule = schedule.with_choices(strip_m=1, strip_n=2, threads=threads)
-            rows, columns = step.by
-            warps = counted(threads // WARP, "warp")
-            told = f"{warps} of {rows // 2} by {columns // 2} products of matrices for each {DEPTH} of K"
+            carry_out([step], launch)
+            row = next(row for row in instructions if row.name == step.instr)
+            threads, (rows, columns) = static_extent(launch.num_threads), step.by
+            choices = {"strip_m": 1, "strip_n": row.thread_columns, "threads": threads}
+            launch.schedule = schedule.with_choices(**choices)
+            tile = f"{rows // row.thread_rows} by {columns // row.thread_columns}"
+            told = f"{counted(threads // WARP, 'warp')} of {tile} products of matrices for each {row.depth} of K"
             record(self.name, name, True, told, launch, steps=[step])

@@ -38,7 +38,6 @@ from ...analysis.softmax import Softmax
 from ...analysis.softmax_factors import Factors
 from ...analysis.terms import DIMS, Term
 from ...dialects.loop import ForOp, StoreOp, TestOp, YieldOp
-from ...dialects.mma import COLUMNS, LANES
 from ...dialects.scalars import Combiner
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import ceil_div
@@ -49,7 +48,7 @@ from ..lower_loops import RISING
 from ..weighted import approximate_exp, exponent_shift, share
 from .blocked_softmax import kernel_like
 from .emit_terms import TermWriter
-from .softmax_products import ROWS, Place, Products
+from .softmax_products import COLUMNS, LANES, ROWS, Place, Products
 
 INDEX = IndexType()
 

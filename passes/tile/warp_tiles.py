@@ -17,9 +17,11 @@ becomes, with tiles of 2 by 8 for each thread,
           ...
           %d0, %d1, %d2, %d3 = tile.mma (%a0, ...) by (%b0, ...) : bf16
 
-Each thread computes rows as far apart as there are threads along M, and pairs of columns
+The instruction is a row of `machine/matrix_instructions.py` that multiplies
+the contraction's types; tiles of threads and chunks of K are multiples of its matrices. Above, these are 16
+by 8 by 16. Each thread computes rows as far apart as there are threads along M, and pairs of columns
 (`thread_tiles.py`): then its elements of the result are those that `tile.mma` gives it. A lane multiplies
-four positions of K that are neighbours, which one load may have. What follows the sweep is copied for each
+positions of K that are neighbours, which one load may have. What follows the sweep is copied for each
 element.
 """
 
@@ -28,22 +30,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from xdsl.builder import Builder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IndexType, UnitAttr, f32
+from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
+from xdsl.rewriter import InsertPoint
 
 from ...analysis.factors import find_factors
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...dialects.inside import ops_in
-from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
-from ...dialects.mma import COLUMNS, DEPTH, LANES, SLOTS
 from ...dialects.scalars import Combiner
 from ...dialects.sizes import Extent, static_extent
 from ...dialects.tile import LaunchOp, Level, StageOp
 from ...dialects.tile_mma import MmaOp
 from ...index.affine import replace_dims
+from ...machine.matrix_instructions import MatrixInstruction
+from ..loop.scalar_code import emit_constant
 from ..lower_loops import CHUNK
 from .thread_tiles import tile_registers
 
@@ -53,13 +57,15 @@ _ELEMENT = "deplo.element"
 
 @dataclass(frozen=True)
 class Product:
-    """A staged contraction of short floats, and the launch axes of its rows and columns."""
+    """A staged contraction that an instruction multiplies, and the launch axes of its rows and columns."""
 
     launch: LaunchOp
     outer: ForOp
     inner: ForOp
     factors: tuple[tuple[SSAValue, SSAValue], ...]
     """What is multiplied for each sum: first of the rows, then of the columns."""
+    row: MatrixInstruction
+    """The instruction that multiplies it."""
     m: int
     n: int
     thread_m: int
@@ -87,9 +93,17 @@ def _slice(value: SSAValue, loop: ForOp) -> list[Operation]:
     return [op for op in loop.body.block.ops if op in found]
 
 
-def find_product(launch: LaunchOp, m: int, n: int, thread_m: int, thread_n: int) -> Product | str:
-    """The contraction that warps are to multiply, whose threads compute so many rows and columns, along
-    these axes; or why they do not."""
+def find_product(
+    launch: LaunchOp,
+    instructions: Sequence[MatrixInstruction],
+    axes_of: tuple[int, int],
+    tile: tuple[int, int],
+) -> Product | str:
+    """The contraction that the first of some instructions that fits is to multiply, or why none does.
+
+    Its rows and columns are axes at these positions; each thread computes a tile of so many.
+    """
+    (m, n), (thread_m, thread_n) = axes_of, tile
     axes = [i for i, axis in enumerate(launch.axes) if axis.level.data is Level.THREAD]
     if axes != [m, n]:
         return "its threads count more than rows and columns"
@@ -112,20 +126,20 @@ def find_product(launch: LaunchOp, m: int, n: int, thread_m: int, thread_n: int)
         or any({rows, columns}.intersection(op.operands) for op in others)
     ):
         return "the sweep does more than add up its chunks"
+    multiplied = find_factors(inner, instructions)
+    if isinstance(multiplied, str):
+        return multiplied
     height, width = (static_extent(launch.axes.data[axis].extent.data) for axis in axes)
-    depth = static_extent(inner.extent.data)
-    if width != LANES * thread_n or height // thread_m * LANES % WARP:
-        return f"whole warps of {LANES} lanes do not share {height} by {width} elements"
-    if depth % DEPTH or thread_m % 2 or thread_n % 2:
-        return f"threads of {thread_m} by {thread_n}, chunks of {depth}: no pairs, or no {DEPTH}s"
-    pairs = find_factors(inner)
-    if isinstance(pairs, str):
-        return pairs
-    ordered = [_ordered(pair, inner, rows, columns) for pair in pairs]
+    chunk = height, width, static_extent(inner.extent.data)
+    misfits = {row: row.misfit(chunk, (thread_m, thread_n)) for row in multiplied.rows}
+    row = next((row for row, reason in misfits.items() if reason is None), None)
+    if row is None:
+        return next(reason for reason in misfits.values() if reason is not None)
+    ordered = [_ordered(pair, inner, rows, columns) for pair in multiplied.pairs]
     if (reason := next((o for o in ordered if isinstance(o, str)), None)) is not None:
         return reason
     factors = tuple(o for o in ordered if not isinstance(o, str))
-    return Product(launch, outer, inner, factors, m, n, thread_m, thread_n)
+    return Product(launch, outer, inner, factors, row, m, n, thread_m, thread_n)
 
 
 def _loads(loop: ForOp) -> list[LoadOp]:
@@ -165,16 +179,18 @@ class _Fragments:
 
     def column(self, factor: SSAValue, tile: int) -> list[SSAValue]:
         """A factor in the column that the thread has of some columns, at the same positions."""
-        column = AffineExpr.dimension(0) % COLUMNS + tile * COLUMNS
+        row = self.found.row
+        column = AffineExpr.dimension(0) % row.groups + tile * row.shape[1]
         return self._at(factor, {self.found.columns: column})
 
     def _at(self, value: SSAValue, where: dict[SSAValue, AffineExpr]) -> list[SSAValue]:
         """A value at the thread's positions of K; loads of neighbours follow each other, as vectors do."""
         lane, step = AffineExpr.dimension(1), AffineExpr.dimension(2)
-        copied: list[dict[SSAValue, SSAValue]] = [{} for _ in range(SLOTS)]
+        row = self.found.row
+        copied: list[dict[SSAValue, SSAValue]] = [{} for _ in range(row.slots)]
         for op in _slice(value, self.found.inner):
             for slot, values in enumerate(copied):
-                place = step * DEPTH + lane * SLOTS + slot
+                place = step * row.depth + lane * row.slots + slot
                 places = {**where, self.found.inner.induction_var: place}
                 if (new := self._copy(op, places, values)) is None:
                     continue
@@ -219,31 +235,34 @@ def _chunk(found: Product, threads: int) -> ForOp:
     """The loop over a chunk of K, with each sum for each element of a thread's tile."""
     body = Block(arg_types=[IndexType()])
     body.args[0].name_hint = found.inner.induction_var.name_hint
-    fragments = _Fragments(found, body, threads)
+    fragments, row = _Fragments(found, body, threads), found.row
     flat: list[SSAValue] = []
+    tiles = found.thread_n // row.thread_columns
     for (row_factor, column_factor), product in zip(
         found.factors, found.inner.yielded, strict=True
     ):
-        columns = [fragments.column(column_factor, tile) for tile in range(found.thread_n // 2)]
-        for number in range(0, found.thread_m, 2):
-            rows = [v for row in (number, number + 1) for v in fragments.row(row_factor, row)]
+        columns = [fragments.column(column_factor, tile) for tile in range(tiles)]
+        for first in range(0, found.thread_m, row.thread_rows):
+            numbers = range(first, first + row.thread_rows)
+            rows = [v for number in numbers for v in fragments.row(row_factor, number)]
             products = [MmaOp(rows, column) for column in columns]
             for mma in products:
                 mma.location = found.inner.location
                 for value in mma.products:
                     value.name_hint = product.name_hint
             body.add_ops(products)
-            flat += [value for mma in products for value in mma.products[:2]]
-            flat += [value for mma in products for value in mma.products[2:]]
+            for each in range(row.thread_rows):
+                own = slice(each * row.thread_columns, (each + 1) * row.thread_columns)
+                flat += [value for mma in products for value in mma.products[own]]
     body.add_op(YieldOp(*flat))
-    loop = summing(static_extent(found.inner.extent.data) // DEPTH, body, len(flat))
+    loop = summing(static_extent(found.inner.extent.data) // row.depth, body, flat)
     loop.attributes[CHUNK] = UnitAttr()
     return loop
 
 
-def summing(extent: Extent, body: Block, count: int) -> ForOp:
-    """A loop that adds up so many values in f32."""
-    combiners, types = [Combiner.ADD] * count, [f32] * count
+def summing(extent: Extent, body: Block, values: Sequence[SSAValue]) -> ForOp:
+    """A loop that adds up some values."""
+    combiners, types = [Combiner.ADD] * len(values), [value.type for value in values]
     return ForOp(extent, Region(body), combiners=combiners, result_types=types)
 
 
@@ -261,10 +280,10 @@ def rebuild(
     launch, outer = found.launch, found.outer
     block = launch.body.block
     for result in outer.res:
-        element = arith.ConstantOp(FloatAttr(0.0, f32))
-        element.attributes[_ELEMENT] = UnitAttr()
-        block.insert_op_before(element, outer)
-        result.replace_all_uses_with(element.result)
+        element = emit_constant(Builder(InsertPoint.before(outer)), 0, result.type)
+        assert isinstance(element.owner, Operation)
+        element.owner.attributes[_ELEMENT] = UnitAttr()
+        result.replace_all_uses_with(element)
     outer.detach()
     tile_registers(launch, {found.m: found.thread_m, found.n: found.thread_n}, strips, paired)
     elements = [op for op in block.ops if _ELEMENT in op.attributes]
@@ -277,7 +296,7 @@ def rebuild(
         op.erase()
     body.add_op(YieldOp(*parts))
     outer.body.detach_block(body)
-    sums = summing(outer.extent.data, body, len(elements))
+    sums = summing(outer.extent.data, body, parts)
     sums.location = outer.location
     block.insert_op_before(sums, elements[0])
     size = found.thread_m * found.thread_n
@@ -296,4 +315,4 @@ def use_warps(found: Product) -> None:
         chunk = _chunk(found, static_extent(found.launch.axes.data[found.m].extent.data))
         return [chunk], list(chunk.res)
 
-    rebuild(found, {found.m: 1, found.n: 2}, {}, multiply)
+    rebuild(found, {found.m: 1, found.n: found.row.thread_columns}, {}, multiply)

@@ -17,6 +17,7 @@ from ...analysis.tilings import WARPGROUPS
 from ...dialects.sizes import static_extent
 from ...dialects.wgmma import PAIR, WARPGROUP
 from ...errors import counted
+from ...machine.matrix_instructions import WGMMA
 from ..decisions import record
 from ..schedule.tensorize import scheduled_tile
 
@@ -33,11 +34,12 @@ class WarpgroupMmaPass(ModulePass):
             if schedule is None or schedule.get("mma") != WARPGROUPS:
                 record(self.name, name, False, "the schedule says nothing of warpgroups", launch)
                 continue
-            step = scheduled_tile(launch, "wgmma")
-            if isinstance(step, str):
-                record(self.name, name, False, step, launch)
+            if schedule.get("threads") is not None:
+                record(self.name, name, False, "the tiles are in registers already", launch)
                 continue
-            if (reason := step.change(launch)) is not None:
+            step = scheduled_tile(launch, [WGMMA])
+            reason = step if isinstance(step, str) else step.change(launch)
+            if isinstance(step, str) or reason is not None:
                 launch.schedule = schedule.with_choices(mma=1)
                 record(self.name, name, False, f"{reason}; warps may multiply", launch)
                 continue

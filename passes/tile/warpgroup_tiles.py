@@ -29,7 +29,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.copies import bulk_refusal
 from ...dialects.loop import LoadOp
-from ...dialects.mma import LANES
 from ...dialects.schedule import Transport, TransportAttr
 from ...dialects.tile import StageOp
 from ...dialects.tile_mma import WgmmaOp
@@ -98,7 +97,7 @@ def _misfit(found: Product, slabs: Slabs) -> str | None:
         )
     except VerifyException as error:
         return str(error).strip()
-    sums = sums_of(height, width, height // found.thread_m * LANES)
+    sums = sums_of(height, width, height // found.thread_m * found.row.lanes)
     return sums if isinstance(sums, str) else None
 
 

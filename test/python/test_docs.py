@@ -4,10 +4,11 @@ A fenced block is checked by what it is:
 
     <!-- from: COMMAND -->              it is what COMMAND prints; a line `...` stands for any lines
     <!-- fails: COMMAND -->             the same of a command that fails, with what it writes to stderr
-    <!-- file: NAME -->                 it is written to NAME, for the commands of all pages
+    <!-- file: NAME -->                 it is written to NAME, for the commands of all pages and in the copy
     <!-- new: PATH -->                  it is a new file of a copy of the checkout, the page's own
     <!-- insert: PATH after LINE -->    it is inserted into a file of that copy
     <!-- scratch -->                    with ```sh: its commands succeed in that copy
+    <!-- prints: COMMAND -->            it is what COMMAND prints in that copy, as of `from`
     <!-- example: REASON -->            it is not checked, for REASON
     <!-- operations: DIALECT -->        not a block: a table of the dialect's operations follows
     ```sh                               each `deplo` or `deplo-opt` command in it succeeds
@@ -161,7 +162,7 @@ def run(words: list[str], text: str, directory: Path) -> str:
 
 
 def test_every_listing_is_of_a_kind_that_is_checked():
-    known = {"from", "fails", "file", "new", "insert", "scratch", "example", "sh", "python"}
+    known = {"from", "fails", "file", "new", "insert", "scratch", "prints", "example", "sh", "python"}
     assert not [f"{each} is {each.kind!r}" for each in LISTINGS if each.kind not in known]
     assert len(of_kind("example")) <= 4
 
@@ -193,17 +194,17 @@ def test_commands_succeed(listing, workshop):
 def scratch_copy(page: Path, parent: Path) -> Path:
     """A copy of the checkout with what `page` adds to it."""
     copy = parent / "deplo"
-    ignored = shutil.ignore_patterns(".*", "build", "dist", "docs", "python", "__pycache__")
+    ignored = shutil.ignore_patterns(".*", "build", "dist", "docs", "__pycache__")
     shutil.copytree(ROOT, copy, ignore=ignored)
     for listing in LISTINGS:
-        if listing.page == page and listing.kind == "new":
+        if listing.page == page and listing.kind in ("new", "file"):
             (copy / listing.what).write_text(listing.text)
         elif listing.page == page and listing.kind == "insert":
             path, _, anchor = listing.what.partition(" after ")
             lines = (copy / path).read_text().splitlines(keepends=True)
             place = lines.index(f"{anchor}\n") + 1
             indented = (
-                textwrap.indent(listing.text, "    ") if anchor.endswith("{") else listing.text
+                textwrap.indent(listing.text, "    ") if anchor[-1] in "{(" else listing.text
             )
             (copy / path).write_text("".join([*lines[:place], indented, *lines[place:]]))
     return copy
@@ -213,21 +214,48 @@ def scratch_copy(page: Path, parent: Path) -> Path:
 def test_the_steps_of_a_page_work_in_a_copy_of_the_checkout(page, tmp_path):
     copy = scratch_copy(page, tmp_path)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    for listing in LISTINGS:
-        if listing.page != page or listing.kind != "scratch":
-            continue
-        for line in listing.text.splitlines():
-            name, *arguments = shlex.split(line)
-            program = [sys.executable] if name == "python" else [script(name)]
-            done = subprocess.run(
-                [*program, *arguments],
-                capture_output=True,
-                text=True,
-                cwd=copy,
-                env=environment,
-                check=False,
-            )
-            assert done.returncode == 0, done.stdout + done.stderr
+
+    def run_there(command: str) -> str:
+        name, *arguments = shlex.split(command)
+        program = [sys.executable] if name == "python" else [script(name)]
+        done = subprocess.run(
+            [*program, *arguments],
+            capture_output=True,
+            text=True,
+            cwd=copy,
+            env=environment,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    for listing in of_kind("scratch", "prints"):
+        if listing.page == page and listing.kind == "prints":
+            actual = run_there(listing.what)
+            assert matches(listing.text.splitlines(), actual.splitlines()), actual
+        elif listing.page == page:
+            for line in listing.text.splitlines():
+                run_there(line)
+
+
+HARDWARE = "add-an-instruction.md"
+
+
+@pytest.mark.parametrize("section", ["An instruction", "A machine"])
+def test_new_hardware_takes_few_lines_and_no_pass(section):
+    """What a section of the page adds to the checkout is as long as it says: fewer than 60 lines of data."""
+    text = (ROOT / "docs" / HARDWARE).read_text()
+    start = text.index(f"## {section}")
+    lines = range(text.count("\n", 0, start), text.count("\n", 0, text.index("\n## ", start)) + 1)
+    added = [
+        listing
+        for listing in of_kind("file", "new", "insert")
+        if listing.page.name == HARDWARE and listing.line in lines
+    ]
+    count = sum(listing.text.count("\n") for listing in added)
+    assert f"{count} lines" in text[start:]
+    assert 0 < count < 60
+    assert not [listing.what for listing in added if listing.what.startswith("passes/")]
 
 
 @pytest.mark.parametrize("listing", of_kind("python"), ids=str)

@@ -19,6 +19,7 @@ from deplo.analysis.tilings import Problem
 from deplo.errors import DeploError, MissingEnvironmentError
 from deplo.frontend.capture import capture
 from deplo.machine.host_cpu import find_target
+from deplo.machine.matrix_instructions import HALVES
 from deplo.machine.targets import get_target
 from deplo.tools import commands
 from deplo.tune import book, candidates, gpu_machine, search, worker
@@ -35,7 +36,7 @@ TARGET = get_target("sm_90a")
 PROBLEMS = (
     Problem(1, 512, 2048, 2048, 1, 4, 4, boxes=True),
     Problem(
-        1, 32, 2048, 2048, 1, 2, 2, short_bytes=2, boxes=True, rows_along_k=True, column_step=8
+        1, 32, 2048, 2048, 1, 2, 2, instruction=HALVES, boxes=True, rows_along_k=True, column_step=8
     ),
     Problem(32, 512, 64, 512, 1, 4, 4, boxes=True),
 )

@@ -281,7 +281,7 @@ def test_what_is_no_product_of_halves_uses_no_tensor_cores() -> None:
 
 def test_a_tile_that_warps_cannot_share_is_refused() -> None:
     with pytest.raises(
-        UsageError, match=r"^schedule: for mma, threads compute pairs of rows .* 3 by"
+        UsageError, match=r"^schedule: for mma, threads compute 2 rows and 2 columns at once.* 3 by"
     ):
         make_pipeline("loop-to-tile", "sm_90a", "mma=1,FM=3")
     with pytest.raises(UsageError, match=r"^schedule: mma is 0, 1 or 2, not '3'"):

@@ -27,6 +27,7 @@ from deplo.dialects.inside import ops_in
 from deplo.dialects.kernel import BarrierOp, MbarrierWaitOp, WgmmaOp
 from deplo.errors import DeploError, UsageError
 from deplo.interpreter.device_memory import MachineFault
+from deplo.machine.matrix_instructions import HALVES
 from deplo.machine.targets import get_target
 from deplo.runtime.nvrtc import compile_cuda
 
@@ -306,7 +307,7 @@ def test_the_model_takes_warpgroups_where_there_are() -> None:
         2,
         2,
         3 << 25,
-        short_bytes=2,
+        instruction=HALVES,
         boxes=True,
         rows_along_k=True,
         column_step=8,

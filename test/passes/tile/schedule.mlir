@@ -25,8 +25,8 @@
 // THIRDS: error: {{.*}}schedule: thread_m = 3 does not divide block_m = 16
 // MANY: error: {{.*}}schedule: blocks of 64 by 64 with threads of 1 by 1 have 4096 threads; a block has at most 1024
 // MMA: remark: schedule: linear: declined: it is no sum of products of bf16, f16 or tf32, or there are no tensor cores
-// PAIRS: error: {{.*}}schedule: for mma, threads compute pairs of rows and of columns, and block_k is a multiple of 16, not 3 by 4 and 32
-// LANES: error: {{.*}}schedule: for mma, 4 threads share a row and whole warps the columns; blocks of 64 by 64 have threads of 2 by 8
+// PAIRS: error: {{.*}}schedule: for mma, threads compute 2 rows and 2 columns at once, and block_k is a multiple of 16, not 3 by 4 and 32
+// LANES: error: {{.*}}schedule: for mma, 4 threads share a row and 32 multiply together; blocks of 64 by 64 have threads of 2 by 8
 // GROUPS: remark: schedule: linear: declined: it is no sum of products of bf16, f16 or tf32, or there are no tensor cores
 // TALL: remark: schedule: linear: declined: boxes have at most 256 rows
 // RUN: not deplo-opt %s -p 'schedule{mma=0 cluster_m=2}' 2>&1 | FileCheck %s --check-prefix=CLUSTER

@@ -196,7 +196,7 @@ func.func @main(%x: tensor<16x64xbf16>, %w: tensor<16x64xbf16>) -> tensor<16x16x
 
 // CHECK-LABEL: loop.kernel @narrow
 // CHECK-NOT:     tile.mma
-// REMARK: remark: tensor-cores: narrow: declined: whole warps of 4 lanes do not share 16 by 16 elements
+// REMARK: remark: tensor-cores: narrow: declined: for mma, 4 threads share a row and 32 multiply together; blocks of 16 by 16 have threads of 2 by 2
 func.func @main(%x: tensor<16x64xbf16>, %w: tensor<16x64xbf16>) -> tensor<16x16xf32> {
   %y = loop.kernel @narrow(%x, %w) : (tensor<16x64xbf16>, tensor<16x64xbf16>) -> tensor<16x16xf32> {
   ^bb0(%x: memref<16x64xbf16>, %w: memref<16x64xbf16>, %y: memref<16x16xf32>):
@@ -224,7 +224,7 @@ func.func @main(%x: tensor<16x64xbf16>, %w: tensor<16x64xbf16>) -> tensor<16x16x
 
 // CHECK-LABEL: loop.kernel @odd
 // CHECK-NOT:     tile.mma
-// REMARK: remark: tensor-cores: odd: declined: threads of 1 by 4, chunks of 8: no pairs, or no 16s
+// REMARK: remark: tensor-cores: odd: declined: for mma, threads compute 2 rows and 2 columns at once, and block_k is a multiple of 16, not 1 by 4 and 8
 func.func @main(%x: tensor<16x64xbf16>, %w: tensor<16x64xbf16>) -> tensor<16x16xf32> {
   %y = loop.kernel @odd(%x, %w) : (tensor<16x64xbf16>, tensor<16x64xbf16>) -> tensor<16x16xf32> {
   ^bb0(%x: memref<16x64xbf16>, %w: memref<16x64xbf16>, %y: memref<16x16xf32>):
@@ -280,7 +280,7 @@ func.func @main(%x: tensor<16x64xbf16>, %w: tensor<16x64xbf16>) -> tensor<16x16x
 
 // CHECK-LABEL: loop.kernel @sums
 // CHECK-NOT:     tile.mma
-// REMARK: remark: tensor-cores: sums: declined: what it adds up are no products in f32
+// REMARK: remark: tensor-cores: sums: declined: what it adds up are no products
 func.func @main(%x: tensor<16x64xbf16>, %w: tensor<16x64xbf16>) -> tensor<16x16xf32> {
   %y = loop.kernel @sums(%x, %w) : (tensor<16x64xbf16>, tensor<16x64xbf16>) -> tensor<16x16xf32> {
   ^bb0(%x: memref<16x64xbf16>, %w: memref<16x64xbf16>, %y: memref<16x16xf32>):
@@ -308,7 +308,7 @@ func.func @main(%x: tensor<16x64xbf16>, %w: tensor<16x64xbf16>) -> tensor<16x16x
 
 // CHECK-LABEL: loop.kernel @scaled
 // CHECK-NOT:     tile.mma
-// REMARK: remark: tensor-cores: scaled: declined: what it multiplies is no bf16, f16 or tf32
+// REMARK: remark: tensor-cores: scaled: declined: it multiplies f32 by bf16
 func.func @main(%x: tensor<16x64xbf16>, %w: tensor<16x64xbf16>) -> tensor<16x16xf32> {
   %y = loop.kernel @scaled(%x, %w) : (tensor<16x64xbf16>, tensor<16x64xbf16>) -> tensor<16x16xf32> {
   ^bb0(%x: memref<16x64xbf16>, %w: memref<16x64xbf16>, %y: memref<16x16xf32>):

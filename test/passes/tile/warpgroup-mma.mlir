@@ -261,7 +261,7 @@ func.func @main(%x: tensor<64x128xbf16>, %w: tensor<16x128xbf16>) -> tensor<64x1
 
 // CHECK-LABEL: loop.kernel @few
 // CHECK-NOT:     tile.wgmma
-// REMARK: remark: warpgroup-mma: few: declined: multiplies 64 rows at once, and 32 are not that often; warps may multiply
+// REMARK: remark: warpgroup-mma: few: declined: for mma, 4 threads share a row and 128 multiply together; blocks of 32 by 16 have threads of 2 by 4; warps may multiply
 func.func @main(%x: tensor<32x128xbf16>, %w: tensor<16x128xbf16>) -> tensor<32x16xf32> {
   %y = loop.kernel @few(%x, %w) : (tensor<32x128xbf16>, tensor<16x128xbf16>) -> tensor<32x16xf32> {
   ^bb0(%x: memref<32x128xbf16>, %w: memref<16x128xbf16>, %y: memref<32x16xf32>):
