@@ -16,7 +16,7 @@ becomes, by `tensorize{axes=i,j by=2,2}`,
 | instr | what computes | what it needs | shown in `passes/tile/` |
 |---|---|---|---|
 | `fma` | a thread, element by element | tiles that divide the axes | `thread_tiles.py` |
-| `m16n8k16`, … | warps, matrices in registers | products of the types of such a row in slabs | `warp_tiles.py` |
+| `m16n8k16`, … | warps, matrices in registers | products of its types in slabs | `warp_tiles.py` |
 | `wgmma` | warpgroups, slabs | rows of 128 bytes that the copy engine can bring | `warpgroup_tiles.py` |
 
 Threads that multiply alone compute neighbours, or `strips` of so many neighbours as far apart as all threads'

@@ -48,5 +48,6 @@ class TensorCoresPass(ModulePass):
             choices = {"strip_m": 1, "strip_n": row.thread_columns, "threads": threads}
             launch.schedule = schedule.with_choices(**choices)
             tile = f"{rows // row.thread_rows} by {columns // row.thread_columns}"
-            told = f"{counted(threads // WARP, 'warp')} of {tile} products of matrices for each {row.depth} of K"
+            warps = counted(threads // WARP, "warp")
+            told = f"{warps} of {tile} products of matrices for each {row.depth} of K"
             record(self.name, name, True, told, launch, steps=[step])
