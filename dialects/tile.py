@@ -62,6 +62,7 @@ from .tile_folds import CombineOp, PrefixOp
 from .tile_launch import MAX_CLUSTER, MAX_THREADS, LaunchOp, enclosing_launch
 from .tile_mma import MmaOp, WgmmaOp
 from .tile_pack import SHARED, PackOp, PackYieldOp
+from .wgmma import ROW_BYTES
 
 MAX_BUFFERS = 8
 """Buffers that a slab may have: small ones need many on their way to hide the latency of memory."""
@@ -198,6 +199,9 @@ class StageOp(IRDLOperation):
                 raise VerifyException(f"swizzle is 32, 64 or 128 bytes, not {self.swizzle_bytes}")
             if self.transport is not Transport.TMA:
                 raise VerifyException("only what goes by tma can be swizzled")
+        multiplied = any(isinstance(use.operation, WgmmaOp) for use in self.slab.uses)
+        if multiplied and self.swizzle_bytes != ROW_BYTES:
+            raise VerifyException(f"warpgroups multiply it, and read rows of swizzle {ROW_BYTES}")
         if self.buffers is not None:
             if not 2 <= self.num_buffers <= MAX_BUFFERS:
                 raise VerifyException(

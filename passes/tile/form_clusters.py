@@ -28,7 +28,6 @@ from ...analysis.copies import bulk_refusal
 from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
-from ...dialects.schedule import Transport
 from ...dialects.tile import LaunchOp, Level, StageOp
 from ...dialects.tile_mma import WgmmaOp
 from ..decisions import record
@@ -91,8 +90,6 @@ def _unshared(launch: LaunchOp, stage: StageOp, count: int) -> str | None:
     loop = stage.parent_op()
     if not isinstance(loop, ForOp) or loop.parent_op() is not launch or loop.limit is not None:
         return "its slabs are not those of one loop that all blocks run equally often"
-    if stage.transport is not Transport.TMA:
-        return "a slab goes by other ways than tma"
     stage.multicast = IntegerAttr(count, i64)
     refusal = bulk_refusal(stage, stage.swizzle_bytes)
     stage.multicast = None

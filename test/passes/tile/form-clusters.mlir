@@ -59,7 +59,6 @@ func.func @main(%x: tensor<256x128xbf16>, %w: tensor<48x128xbf16>) -> tensor<256
 // REMARK: remark: form-clusters: limited: declined: its slabs are not those of one loop that all blocks run equally often
 // REMARK: remark: form-clusters: few: declined: a box of 512 bytes does not end where the next can begin, at a multiple of 1024
 // REMARK: remark: form-clusters: alike: declined: no axis of blocks has slabs of its own and others that are the same
-// REMARK: remark: form-clusters: threads: declined: a slab goes by other ways than tma
 // REMARK: remark: form-clusters: none: declined: no warpgroups multiply slabs
 // REMARK: remark: form-clusters: silent: declined: the schedule asks for none
 func.func @main(%x: tensor<256x128xbf16>, %w: tensor<32x128xbf16>) -> tensor<256x32xf32> {
@@ -117,18 +116,6 @@ func.func @main(%x: tensor<256x128xbf16>, %w: tensor<32x128xbf16>) -> tensor<256
       %s:8 = loop.for %k = 0 to 2 reduce(add, add, add, add, add, add, add, add) -> f32, f32, f32, f32, f32, f32, f32, f32 {
         %xs = tile.stage %x[0, %k * 64] via tma swizzle 128 : memref<256x128xbf16> -> memref<64x64xbf16, "shared">
         %ws = tile.stage %w[%j * 16, %k * 64] via tma swizzle 128 : memref<32x128xbf16> -> memref<16x64xbf16, "shared">
-        %p:8 = tile.wgmma %xs by %ws to 8 : memref<64x64xbf16, "shared"> by memref<16x64xbf16, "shared">
-        loop.yield %p#0, %p#1, %p#2, %p#3, %p#4, %p#5, %p#6, %p#7 : f32, f32, f32, f32, f32, f32, f32, f32
-      }
-      loop.store %s#0, %y[%i * 64 + %t, %j * 16 + %u] : memref<256x32xf32>
-    }
-  }
-  %e = loop.kernel @threads(%x, %w) : (tensor<256x128xbf16>, tensor<32x128xbf16>) -> tensor<256x32xf32> {
-  ^bb0(%x: memref<256x128xbf16>, %w: memref<32x128xbf16>, %y: memref<256x32xf32>):
-    tile.launch (%i = 4 : block, %j = 2 : block, %t = 32 : thread, %u = 4 : thread) schedule(#tile.schedule<cluster_m = 2, threads = 128>) {
-      %s:8 = loop.for %k = 0 to 2 reduce(add, add, add, add, add, add, add, add) -> f32, f32, f32, f32, f32, f32, f32, f32 {
-        %xs = tile.stage %x[%i * 64, %k * 64] via tma swizzle 128 : memref<256x128xbf16> -> memref<64x64xbf16, "shared">
-        %ws = tile.stage %w[%j * 16, %k * 64] via cp_async : memref<32x128xbf16> -> memref<16x64xbf16, "shared">
         %p:8 = tile.wgmma %xs by %ws to 8 : memref<64x64xbf16, "shared"> by memref<16x64xbf16, "shared">
         loop.yield %p#0, %p#1, %p#2, %p#3, %p#4, %p#5, %p#6, %p#7 : f32, f32, f32, f32, f32, f32, f32, f32
       }
