@@ -251,12 +251,12 @@ def _to_attribute(value: int | str) -> Attribute:
     return StringAttr(value) if isinstance(value, str) else IntegerAttr(value, i64)
 
 
-_SCHEDULE = re.compile(r"\s*([\w.$-]+)\s*:\s*(.*?)\s*")
-"""A kernel, and the steps of its schedule."""
+_SCHEDULE = re.compile(r"\s*([\w.$-]+(?:\+[\w.$-]+)*)\s*:\s*(.*?)\s*")
+"""A kernel, or several that become one, and the steps of the schedule."""
 
 
 def split_schedules(text: str) -> tuple[dict[str, str], str]:
-    """The schedules of kernels in a text, by kernel, and the choices that stand beside them.
+    """The schedules of kernels in a text, by kernel or kernels, and the choices that stand beside them.
 
     They stand in lines of their own, or between semicolons: `k: tileify,bind{axis=i to=block}; BM=16`. Raises
     UsageError for a kernel that has two.
@@ -267,10 +267,11 @@ def split_schedules(text: str) -> tuple[dict[str, str], str]:
         if (found := _SCHEDULE.fullmatch(line)) is None:
             choices.append(line)
             continue
-        kernel, steps = found.groups()
-        if kernel in given:
-            raise UsageError(f"schedule: {kernel} has two")
-        given[kernel] = steps
+        kernels, steps = found.groups()
+        for kernel in kernels.split("+"):
+            if any(kernel in each.split("+") for each in given):
+                raise UsageError(f"schedule: {kernel} has two")
+        given[kernels] = steps
     return given, ",".join(choices)
 
 

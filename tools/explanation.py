@@ -153,12 +153,19 @@ def schedule_lines(program: Program) -> list[str]:
     for decision in decisions:
         root = roots.get(decision.kernel, decision.kernel)
         roots |= {name: root for name in decision.others if name != root}
+    left = {kernel.name for kernel in program.plan.kernels}
     names = dict.fromkeys(roots.get(kernel.name, kernel.name) for kernel in program.plan.kernels)
-    return [_schedule_line(name, decisions, roots) for name in names]
+    merged = {name: [n for n in roots if roots[n] == name and n not in left] for name in names}
+    return [_schedule_line(name, merged[name], decisions, roots) for name in names]
 
 
-def _schedule_line(name: str, decisions: list[Decision], roots: dict[str, str]) -> str:
-    """What became of one kernel of Loop IR; steps about one of several kernels that it became name it."""
+def _schedule_line(
+    name: str, merged: list[str], decisions: list[Decision], roots: dict[str, str]
+) -> str:
+    """What became of one kernel of Loop IR, or of several that were `merged` into it.
+
+    Steps about one of several kernels that it became name it.
+    """
     own = [d for d in decisions if name in (d.kernel, roots.get(d.kernel))]
     if others := list(dict.fromkeys(d.pass_name for d in own if d.steps is None)):
         return f"{name}: no pipeline yet: {', '.join(others)}"
@@ -169,7 +176,7 @@ def _schedule_line(name: str, decisions: list[Decision], roots: dict[str, str]) 
     ]
     # Passes that are no primitives are about all kernels: the last time is enough.
     once = [s for n, s in enumerate(steps) if isinstance(s, Primitive) or s not in steps[n + 1 :]]
-    return f"{name}: {steps_text(_merged(once))}"
+    return f"{'+'.join((*merged, name))}: {steps_text(_merged(once))}"
 
 
 def _merged(steps: Sequence[ModulePass]) -> list[ModulePass]:

@@ -7,7 +7,8 @@ or, as `deplo explain --schedule-only` prints it and `--schedule` takes it, a li
     k: tileify,split{axis=j by=64},bind{axis=j_outer to=block}
 
 A schedule is a pipeline of primitives and of passes of `loop-to-tile`, and makes a launch. It is carried out
-on its kernel alone, and on those that this one becomes. A step that is not legal is an error, which names it.
+on its kernel alone, and on those that this one becomes. That of kernels that become one names all of them,
+`k_scores+k_softmax: ...`. A step that is not legal is an error, which names it.
 The launch has `schedule(#tile.schedule<given = 1>)` then: no pass of `loop-to-tile` adds anything.
 """
 
@@ -19,15 +20,20 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Attribute, Block, Region
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.launches import kernels_of, launches_of
 from ...analysis.verify import verify_module
+from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp
-from ...dialects.schedule import ScheduleAttr, split_schedules
+from ...dialects.schedule import ScheduleAttr, Transport, split_schedules
+from ...dialects.tile import LaunchOp, StageOp
+from ...dialects.tile_mma import WgmmaOp
 from ...errors import UsageError
+from ...machine.matrix_instructions import WGMMA
+from ...machine.targets import Target, get_target, has_instruction
 from .. import get_all_passes
 from ..decisions import record, recording
 from ..pipeline_text import read_pipeline
@@ -58,37 +64,69 @@ class ApplySchedulesPass(ModulePass):
 
     given: str = ""
     """Schedules of kernels, a line each; they come before what attributes say."""
+    target: str = ""
+    """The machine that is to have what the schedules use; any if it is not given."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         given, _ = split_schedules(self.given)
         kernels = {kernel.sym_name.data: kernel for kernel in kernels_of(op)}
-        if unknown := [name for name in given if name not in kernels]:
+        lines = {name: line for line in given for name in line.split("+")}
+        if unknown := [name for name in lines if name not in kernels]:
             listed = f"there are {', '.join(kernels)}" if kernels else "there is none"
             raise UsageError(f"schedule: no kernel is named {unknown[0]}; {listed}")
         for name, kernel in kernels.items():
             attribute, location = kernel.attributes.pop(ATTRIBUTE, None), kernel.location
-            if name not in given and attribute is None:
+            line = lines.get(name, name)
+            together = [each for each in kernels if lines.get(each, each) == line]
+            if line not in given and attribute is None:
                 record(self.name, name, False, "no schedule is given for it", location)
-                continue
-            try:
-                steps = read_steps(given[name] if name in given else _text(attribute))
-                made = schedule_kernel(ctx, kernel, steps)
-            except UsageError as error:
-                raise UsageError(f"schedule of {name}: {error}") from None
-            names = tuple(each for each in made if each != name)
-            record(self.name, name, True, "as its schedule says", location, names, steps)
+            elif name == together[-1]:  # where all that they need is there
+                text = given[line] if line in given else _text(name, attribute)
+                others = [kernels[each] for each in together]
+                made, steps = self._carry_out(ctx, line, others, text)
+                names = tuple(each for each in (*together, *made) if each != name)
+                record(self.name, name, True, "as its schedule says", location, names, steps)
+
+    def _carry_out(
+        self, ctx: Context, line: str, kernels: Sequence[KernelOp], text: str
+    ) -> tuple[list[str], tuple[ModulePass, ...]]:
+        """Schedule kernels; gives the names of what they became and the steps. Raises UsageError."""
+        target = get_target(self.target) if self.target else None
+        try:
+            steps = read_steps(text)
+            return schedule_kernels(ctx, kernels, steps, target), steps
+        except UsageError as error:
+            raise UsageError(f"schedule of {line}: {error}") from None
 
 
-def _text(attribute: Attribute | None) -> str:
-    """The text of an attribute. Raises UsageError if it is none."""
+def _missing(launch: LaunchOp, target: Target) -> str | None:
+    """What a launch uses that a GPU does not have, or None."""
+    ops = list(ops_in(launch))
+    stages = [op for op in ops if isinstance(op, StageOp)]
+    if any(isinstance(op, WgmmaOp) for op in ops) and not has_instruction(target.name, WGMMA):
+        return f"{target.name} has no warpgroups that multiply"
+    if any(s.transport is Transport.TMA for s in stages) and not target.has_copy_engine:
+        return f"{target.name} has no copy engine"
+    if launch.cluster > 1 and not target.has_copy_engine:
+        return f"{target.name} has no clusters of blocks"
+    return None
+
+
+def _text(kernel: str, attribute: Attribute | None) -> str:
+    """The text of a kernel's attribute. Raises UsageError if it is none."""
     if not isinstance(attribute, StringAttr):
-        raise UsageError(f"the attribute is a text of steps, not {attribute}")
+        raise UsageError(f"schedule of {kernel}: the attribute is a text of steps, not {attribute}")
     return attribute.data
 
 
-def schedule_kernel(ctx: Context, kernel: KernelOp, steps: Sequence[ModulePass]) -> list[str]:
-    """Carry steps out on a kernel alone; gives the names of the kernels that it became. Raises UsageError."""
-    module = _alone(kernel)
+def schedule_kernels(
+    ctx: Context,
+    kernels: Sequence[KernelOp],
+    steps: Sequence[ModulePass],
+    target: Target | None = None,
+) -> list[str]:
+    """Carry steps out on kernels alone; gives the names of what they became. Raises UsageError."""
+    module, results = _alone(kernels)
     for step in steps:
         with recording(alone=True) as decisions:
             step.apply(ctx, module)
@@ -98,46 +136,68 @@ def schedule_kernel(ctx: Context, kernel: KernelOp, steps: Sequence[ModulePass])
     launches = [launch for _, launch in launches_of(module)]
     if not launches:
         raise UsageError("it makes no launch; it begins with tileify")
+    if target is not None and target.is_gpu:
+        for launch in launches:
+            if (missing := _missing(launch, target)) is not None:
+                raise UsageError(missing)
     try:
         for launch in launches:
             launch.schedule = (launch.schedule or ScheduleAttr()).with_choices(given=1)
         verify_module(module)
     except VerifyException as error:
         raise UsageError(str(error)) from None
-    return _put_back(module, kernel)
+    return _put_back(module, kernels, results)
 
 
-def _alone(kernel: KernelOp) -> ModuleOp:
-    """A module with a copy of one kernel, in a function in which sizes mean what they mean around it."""
-    arguments = list(dict.fromkeys(kernel.operands))
+def _alone(kernels: Sequence[KernelOp]) -> tuple[ModuleOp, list[SSAValue]]:
+    """A module with copies of kernels, in a function in which sizes mean what they mean around them.
+
+    Gives what the function returns, too: what others read. Raises UsageError if one stands between them.
+    """
+    made = [value for kernel in kernels for value in kernel.outputs]
+    results: list[SSAValue] = []
+    for value in made:
+        readers = [use.operation for use in value.uses if use.operation not in kernels]
+        if any(reader.is_before_in_block(kernels[-1]) for reader in readers):
+            raise UsageError(f"another operation reads {value.name_hint} before the last of them runs")
+        results += [value] if readers else []
+    operands = dict.fromkeys(value for kernel in kernels for value in kernel.operands)
+    arguments = [value for value in operands if value not in made]
     block = Block(arg_types=[value.type for value in arguments])
-    for value, argument in zip(arguments, block.args, strict=True):
+    mapped: dict[SSAValue, SSAValue] = dict(zip(arguments, block.args, strict=True))
+    for value, argument in mapped.items():
         argument.name_hint = value.name_hint
-    copy = kernel.clone(dict(zip(arguments, block.args, strict=True)))
-    block.add_ops([copy, func.ReturnOp(*copy.outputs)])
-    types = [argument.type for argument in block.args], list(copy.outputs.types)
+    block.add_ops([kernel.clone(mapped) for kernel in kernels])
+    block.add_op(func.ReturnOp(*(mapped[value] for value in results)))
+    types = [value.type for value in arguments], [value.type for value in results]
     function = func.FuncOp("main", types, Region(block))
-    if isinstance(around := kernel.parent_op(), func.FuncOp):
+    if isinstance(around := kernels[0].parent_op(), func.FuncOp):
         function.attributes |= around.attributes
-    return ModuleOp([function])
+    return ModuleOp([function]), results
 
 
-def _put_back(module: ModuleOp, kernel: KernelOp) -> list[str]:
-    """Put what stands in a module in the place of a kernel; gives the names of the kernels."""
+def _put_back(
+    module: ModuleOp, kernels: Sequence[KernelOp], results: Sequence[SSAValue]
+) -> list[str]:
+    """Put what stands in a module in the place of kernels; gives the names of the kernels."""
     block = next(op for op in module.ops if isinstance(op, func.FuncOp)).body.block
-    for value, argument in zip(dict.fromkeys(kernel.operands), block.args, strict=True):
+    read = dict.fromkeys(value for kernel in kernels for value in kernel.operands)
+    inside = [value for kernel in kernels for value in kernel.outputs]
+    arguments = [value for value in read if value not in inside]
+    for value, argument in zip(arguments, block.args, strict=True):
         argument.replace_all_uses_with(value)
     *made, end = block.ops
-    kernel.sym_name = StringAttr("")  # the name is free
+    for kernel in kernels:
+        kernel.sym_name = StringAttr("")  # the name is free
     for op in made:
         op.detach()
         if isinstance(op, KernelOp):
-            insert_kernel(op, kernel)
+            insert_kernel(op, kernels[-1])
         else:
-            assert kernel.parent is not None
-            kernel.parent.insert_op_before(op, kernel)
-    rename(kernel.outputs, list(end.operands))
-    for op in (end, kernel):
+            assert kernels[-1].parent is not None
+            kernels[-1].parent.insert_op_before(op, kernels[-1])
+    rename(results, list(end.operands))
+    for op in (end, *reversed(kernels)):
         op.detach()
         op.erase()
     return [op.sym_name.data for op in made if isinstance(op, KernelOp)]

@@ -43,20 +43,21 @@ from ...analysis.cost import hints_of, trips
 from ...analysis.cpu_softmax import BLOCKS_PER_CORE, SoftmaxProblem, choose_softmax, misfit
 from ...analysis.launches import open_kernels
 from ...analysis.softmax import Softmax, find_softmax
-from ...analysis.softmax_factors import find_factors
+from ...analysis.softmax_factors import Factors, find_factors
 from ...analysis.tilings import ASYNC_BUFFERS, HALF_BYTES
 from ...dialects.loop import KernelOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ...dialects.wgmma import GROUP_ROWS
+from ...errors import UsageError
 from ...machine.cpus import Cpu
 from ...machine.targets import BLOCK_RESERVE, Target, get_cpu, get_target
 from ..decisions import record
 from ..tuned import settle_choices
 from .blocked_softmax import build_kernel, narrow
 from .row_softmax import build_rows
-from .softmax_products import WarpgroupProducts, WarpProducts, can_use_warpgroups
+from .softmax_products import WarpgroupProducts, WarpProducts, fits_warpgroups
 from .warp_softmax import build_warps
 
 MIN_ROWS = 4
@@ -127,6 +128,18 @@ class OnlineSoftmaxPass(ModulePass):
     thread_m: int | None = None
     thread_n: int | None = None
     mma: int | None = None
+    rows: int | None = None
+    """Rows of a GPU's block; with it, nothing is decided for the target."""
+    warpgroups: bool = False
+    """Whether warpgroups of a GPU multiply then, not warps."""
+    buffers: int | None = None
+    """Buffers of the slabs of a chunk then, if that is not left to others."""
+
+    def __post_init__(self):
+        if self.rows is not None and self.rows not in WARP_ROWS:
+            raise UsageError(f"rows is one of {', '.join(map(str, WARP_ROWS))}, not {self.rows}")
+        if self.warpgroups and self.rows != GROUP_ROWS:
+            raise UsageError(f"a warpgroup has {GROUP_ROWS} rows, not {self.rows}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_target(self.target)
@@ -135,9 +148,11 @@ class OnlineSoftmaxPass(ModulePass):
                 if kernel.parent is None:
                     continue
                 name = kernel.sym_name.data
-                reason = self._in_warps(kernel, target) if target.is_gpu else self._apply(kernel)
+                in_warps = target.is_gpu or self.rows is not None
+                reason = self._in_warps(kernel, target) if in_warps else self._apply(kernel)
                 if isinstance(reason, tuple):
-                    record(self.name, name, True, reason[0], kernel, reason[1])
+                    told, others, *steps = reason
+                    record(self.name, name, True, told, kernel, others, steps or None)
                 else:
                     record(self.name, name, False, reason, kernel)
 
@@ -166,7 +181,9 @@ class OnlineSoftmaxPass(ModulePass):
             f"{' by matrix tiles' if best.mma else ''}{why}",
         )
 
-    def _in_warps(self, kernel: KernelOp, target: Target) -> str | tuple[str, tuple[str, ...]]:
+    def _in_warps(
+        self, kernel: KernelOp, target: Target
+    ) -> str | tuple[str, tuple[str, ...], OnlineSoftmaxPass]:
         """Merge what a kernel multiplies by into it on a GPU, whose warps multiply matrices."""
         launch = kernel.body.block.first_op
         if not isinstance(launch, LaunchOp) or launch.next_op is not None:
@@ -177,13 +194,14 @@ class OnlineSoftmaxPass(ModulePass):
         factors = find_factors(found, WARP_COLUMNS)
         if isinstance(factors, str):
             return factors
-        grouped = trips(found.rows) > WARP_ROWS[-1] and can_use_warpgroups(found, factors, target)
-        rows = GROUP_ROWS if grouped else warp_rows(found, target)
-        products = WarpgroupProducts if grouped else WarpProducts
-        stages = warpgroup_buffers(found, target) if grouped else None
-        build_warps(found, factors, rows, WARP_COLUMNS, products, stages)
-        said = f"blocks of {rows} rows have {WARP_COLUMNS} scores of each in registers"
-        return self._replace(found, f"{said}; {products.said} multiply")
+        step = self if self.rows is not None else _choose_in_warps(found, factors, target)
+        if step.warpgroups and not fits_warpgroups(found, factors):
+            return "its keys and values are no slabs that warpgroups multiply"
+        assert step.rows is not None
+        products = WarpgroupProducts if step.warpgroups else WarpProducts
+        build_warps(found, factors, step.rows, WARP_COLUMNS, products, step.buffers)
+        said = f"blocks of {step.rows} rows have {WARP_COLUMNS} scores of each in registers"
+        return *self._replace(found, f"{said}; {products.said} multiply"), step
 
     def _one_row(
         self, found: Softmax, problem: SoftmaxProblem, cpu: Cpu
@@ -201,6 +219,15 @@ class OnlineSoftmaxPass(ModulePass):
             each.detach()
             each.erase()
         return said, others
+
+
+def _choose_in_warps(found: Softmax, factors: Factors, target: Target) -> OnlineSoftmaxPass:
+    """The step that merges a softmax on a GPU."""
+    can = bool(target.wgmma_per_cycle) and fits_warpgroups(found, factors)
+    if trips(found.rows) > WARP_ROWS[-1] and can:
+        buffers = warpgroup_buffers(found, target)
+        return OnlineSoftmaxPass(rows=GROUP_ROWS, warpgroups=True, buffers=buffers)
+    return OnlineSoftmaxPass(rows=warp_rows(found, target))
 
 
 def warp_rows(found: Softmax, target: Target) -> int:

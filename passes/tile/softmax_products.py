@@ -30,7 +30,6 @@ from ...dialects.tile_mma import MmaOp, WgmmaOp
 from ...dialects.wgmma import ROW_BYTES
 from ...index.affine import ZERO, replace_dims
 from ...machine.matrix_instructions import HALVES
-from ...machine.targets import Target
 
 COLUMNS, DEPTH = HALVES.shape[1:]
 """Columns and positions of the reduced axis that a warp multiplies at once."""
@@ -238,9 +237,9 @@ class WarpgroupProducts(Products):
         return [tile for each in products for tile in _by_tile(_added(block, each, []))]
 
 
-def can_use_warpgroups(found: Softmax, factors: Factors, target: Target) -> bool:
-    """Whether a target has warpgroups that multiply, and these can multiply by keys and values."""
-    if not target.wgmma_per_cycle or found.depth % SLAB_WIDTH or found.width % SLAB_WIDTH:
+def fits_warpgroups(found: Softmax, factors: Factors) -> bool:
+    """Whether warpgroups can multiply by keys and values."""
+    if found.depth % SLAB_WIDTH or found.width % SLAB_WIDTH:
         return False
     bound = found.score.bound
     assert bound is not None

@@ -48,26 +48,40 @@ class Turned(nn.Module):
         return x.T + y
 
 
+class Attention(nn.Module):
+    def forward(self, query, key, value):
+        return F.scaled_dot_product_attention(query, key, value)
+
+
+def tensors(*shapes, dtype=torch.float32) -> tuple[torch.Tensor, ...]:
+    """Arguments of a program."""
+    return tuple(torch.randn(shape, dtype=dtype) for shape in shapes)
+
+
 PROGRAMS = {
-    "GELU of 10 x 1003": (nn.GELU(), [(10, 1003)]),
-    "GELU of 1024 x 1024": (nn.GELU(), [(1024, 1024)]),
-    "RMSNorm of 3 x 512": (nn.RMSNorm(512), [(3, 512)]),
-    "softmax of 77 x 1000": (nn.Softmax(-1), [(77, 1000)]),
-    "softmax of 3 x 30000": (nn.Softmax(-1), [(3, 30000)]),
-    "layer norm over the columns of 100 x 60": (Columns(), [(100, 60)]),
-    "mean of 600003": (Mean(), [(600003,)]),
-    "max pooling, 2 x 2, of 2 x 3 x 8 x 8": (nn.MaxPool2d(2), [(2, 3, 8, 8)]),
-    "concatenation with a padded 6 x 7": (Strips(), [(6, 10), (6, 7)]),
-    "batch norm of 2 x 6 x 14 x 14": (nn.BatchNorm2d(6).eval(), [(2, 6, 14, 14)]),
-    "running sum of 16 x 4096": (Running(), [(16, 4096)]),
-    "transpose of 1000 x 600 and add": (Turned(), [(1000, 600), (600, 1000)]),
-    "transpose of 60 x 100 and add": (Turned(), [(60, 100), (100, 60)]),
-    "linear layer of 2048 x 512 to 2048 in f32": (nn.Linear(512, 2048), [(2048, 512)]),
+    "GELU of 10 x 1003": (nn.GELU(), tensors((10, 1003))),
+    "GELU of 1024 x 1024": (nn.GELU(), tensors((1024, 1024))),
+    "RMSNorm of 3 x 512": (nn.RMSNorm(512), tensors((3, 512))),
+    "softmax of 77 x 1000": (nn.Softmax(-1), tensors((77, 1000))),
+    "softmax of 3 x 30000": (nn.Softmax(-1), tensors((3, 30000))),
+    "layer norm over the columns of 100 x 60": (Columns(), tensors((100, 60))),
+    "mean of 600003": (Mean(), tensors((600003,))),
+    "max pooling, 2 x 2, of 2 x 3 x 8 x 8": (nn.MaxPool2d(2), tensors((2, 3, 8, 8))),
+    "concatenation with a padded 6 x 7": (Strips(), tensors((6, 10), (6, 7))),
+    "batch norm of 2 x 6 x 14 x 14": (nn.BatchNorm2d(6).eval(), tensors((2, 6, 14, 14))),
+    "running sum of 16 x 4096": (Running(), tensors((16, 4096))),
+    "transpose of 1000 x 600 and add": (Turned(), tensors((1000, 600), (600, 1000))),
+    "transpose of 60 x 100 and add": (Turned(), tensors((60, 100), (100, 60))),
+    "linear layer of 2048 x 512 to 2048 in f32": (nn.Linear(512, 2048), tensors((2048, 512))),
     "linear layer of 512 x 1024 to 1024 in bf16": (
         nn.Linear(1024, 1024, dtype=torch.bfloat16),
-        [(512, 1024)],
+        tensors((512, 1024), dtype=torch.bfloat16),
     ),
-    "linear layer of 32 x 4096 to 256": (nn.Linear(4096, 256), [(32, 4096)]),
+    "linear layer of 32 x 4096 to 256": (nn.Linear(4096, 256), tensors((32, 4096))),
+    "attention of 2 x 4 x 256 x 64 in bf16": (
+        Attention(),
+        tensors(*[(2, 4, 256, 64)] * 3, dtype=torch.bfloat16),
+    ),
 }
 ROW = re.compile(r"\| ([^|]+) \| ((?:sm_|cpu:)[^|]+) \| (`[^|]+`) \|")
 
@@ -81,10 +95,9 @@ def rows() -> list[tuple[str, str, list[str]]]:
     ]
 
 
-def given_back(program, shapes, target: str) -> tuple[list[str], Program, Program]:
+def given_back(program, inputs, target: str) -> tuple[list[str], Program, Program]:
     """A program's lines, the program, and the one that these lines give."""
-    dtype = next((each.dtype for each in program.parameters()), torch.float32)
-    captured = capture(program, tuple(torch.randn(shape, dtype=dtype) for shape in shapes))
+    captured = capture(program, inputs)
     first = Program(captured, find_target(target))
     lines = schedule_lines(first)
     return lines, first, Program(captured, find_target(target), "\n".join(lines))
@@ -101,6 +114,66 @@ def test_the_line_of_a_kernel_gives_the_same_kernel(name, target, said):
 
 def test_the_table_has_every_program():
     assert {name for name, _, _ in rows()} == PROGRAMS.keys()
+
+
+EDITS = [
+    ("linear layer of 512 x 1024 to 1024 in bf16", "j by=64 into", "j by=32 into"),
+    ("linear layer of 512 x 1024 to 1024 in bf16", "buffers=2", "buffers=4"),
+    ("linear layer of 512 x 1024 to 1024 in bf16", "via=cp_async", "via=sync"),
+    ("linear layer of 2048 x 512 to 2048 in f32", "strips=8,1", "strips=1,4"),
+    ("linear layer of 32 x 4096 to 256", "parts=43", "parts=8"),
+    ("attention of 2 x 4 x 256 x 64 in bf16", "rows=16", "rows=32"),
+]
+
+
+@pytest.mark.parametrize(("name", "step", "edited"), EDITS)
+def test_an_edited_step_gives_another_kernel_or_the_reason(name, step, edited):
+    program, inputs = PROGRAMS[name]
+    captured, target = capture(program, inputs), find_target("sm_80")
+    first = Program(captured, target)
+    (line,) = schedule_lines(first)
+    assert step in line
+    by = {"j by=32 into": "by=4,8"}.get(edited, "by=4,16")  # four threads share a row of sums
+    line = line.replace(step, edited).replace("by=4,16", by)
+    again = Program(captured, target, line)
+    assert again.ir("cuda") != first.ir("cuda")
+    assert schedule_lines(again) == [line]
+
+
+REFUSED = [
+    ("linear layer of 512 x 1024 to 1024 in bf16", "by=4,16", "by=4,12", "no tiles of 12 divide"),
+    ("linear layer of 512 x 1024 to 1024 in bf16", "m16n8k16", "wgmma", "only what goes by tma"),
+    ("linear layer of 512 x 1024 to 1024 in bf16", "via=cp_async", "via=tma", "pad must be absent"),
+    ("linear layer of 2048 x 512 to 2048 in f32", "by=8,8", "by=8,8 instr=m16n8k16", "strips of its own"),
+    ("linear layer of 32 x 4096 to 256", "parts=43", "parts=5000", "not 5000"),
+    ("attention of 2 x 4 x 256 x 64 in bf16", "rows=16", "rows=24", "rows is one of"),
+    ("attention of 2 x 4 x 256 x 64 in bf16", "_sum_reduce+", "_sum_reducer+", "is named"),
+]
+
+
+@pytest.mark.parametrize(("name", "step", "edited", "reason"), REFUSED)
+def test_a_step_that_is_not_legal_is_an_error_that_says_why(name, step, edited, reason):
+    program, inputs = PROGRAMS[name]
+    captured, target = capture(program, inputs), find_target("sm_80")
+    (line,) = schedule_lines(Program(captured, target))
+    assert step in line
+    with pytest.raises(UsageError, match=reason):
+        Program(captured, target, line.replace(step, edited))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("linear layer of 512 x 1024 to 1024 in bf16", "sm_80 has no warpgroups that multiply"),
+        ("linear layer of 2048 x 512 to 2048 in f32", "sm_80 has no copy engine"),
+    ],
+)
+def test_a_schedule_for_a_machine_that_can_more_is_refused(name, reason):
+    program, inputs = PROGRAMS[name]
+    captured = capture(program, inputs)
+    lines = schedule_lines(Program(captured, find_target("sm_90a")))
+    with pytest.raises(UsageError, match=reason):
+        Program(captured, find_target("sm_80"), "\n".join(lines))
 
 
 LOOPS = """

@@ -2,8 +2,16 @@
 // RUN: deplo-opt %s -p 'online-softmax{target=sm_90a}' | FileCheck %s --check-prefix=GROUPS
 // RUN: deplo-opt %s -p 'online-softmax{target=sm_90a},warpgroup-mma,tensor-cores' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p 'online-softmax{target=sm_80}' | FileCheck %s --check-prefix=WARPS
+// RUN: deplo-opt %s -p 'online-softmax{rows=64 warpgroups=true buffers=3}' | FileCheck %s --check-prefix=GROUPS
+// RUN: deplo-opt %s -p 'online-softmax{rows=16}' | FileCheck %s --check-prefix=WARPS
+// RUN: not deplo-opt %s -p 'online-softmax{rows=24}' 2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: not deplo-opt %s -p 'online-softmax{rows=16 warpgroups=true}' 2>&1 | FileCheck %s --check-prefix=GROUP-ROWS
 // RUN: deplo-opt %s -p 'online-softmax{target=sm_90a}' --check-each-pass >/dev/null
 // RUN: deplo-opt %s -p 'online-softmax{target=sm_80}' --check-each-pass >/dev/null
+
+// What is chosen may be said.
+// ROWS: rows is one of 128, 64, 32, 16, not 24
+// GROUP-ROWS: a warpgroup has 64 rows, not 16
 
 // Warpgroups have 64 rows, of which there are 20, and read the slabs themselves: keys by rows, values transposed.
 // GROUPS:       tile.launch (%i = 2 : block, %j_block = 1 : block, %i_thread = 32 : thread, %lane = 4 : thread) schedule(#tile.schedule<threads = 128, thread_m = 2, thread_n = 16, mma = 2, stages = 3>)
