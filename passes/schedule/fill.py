@@ -145,11 +145,17 @@ class FillPass(Primitive):
     rewrites_axes: ClassVar[bool] = False
 
     via: tuple[str, ...] = ()
+    """Who copies: sync, cp_async or tma."""
     row: tuple[int, ...] = ()
+    """Elements of rows, more than are read."""
     pad: tuple[int, ...] = ()
+    """Elements by which rows lie further apart than they are long."""
     buffers: tuple[int, ...] = ()
+    """How many the iterations of a loop fill in turn."""
     swizzle: tuple[int, ...] = ()
+    """Bytes within which units of 16 are exchanged: 32, 64 or 128."""
     multicast: tuple[int, ...] = ()
+    """Blocks of a cluster that it is the same for."""
 
     def __post_init__(self):
         for word in self.via:

@@ -64,8 +64,8 @@ class ApplySchedulesPass(ModulePass):
 
     given: str = ""
     """Schedules of kernels, a line each; they come before what attributes say."""
-    target: str = ""
-    """The machine that is to have what the schedules use; any if it is not given."""
+    target: str = "sm_90a"
+    """The machine that is to have what the schedules use."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         given, _ = split_schedules(self.given)
@@ -91,16 +91,17 @@ class ApplySchedulesPass(ModulePass):
         self, ctx: Context, line: str, kernels: Sequence[KernelOp], text: str
     ) -> tuple[list[str], tuple[ModulePass, ...]]:
         """Schedule kernels; gives the names of what they became and the steps. Raises UsageError."""
-        target = get_target(self.target) if self.target else None
         try:
             steps = read_steps(text)
-            return schedule_kernels(ctx, kernels, steps, target), steps
+            return schedule_kernels(ctx, kernels, steps, get_target(self.target)), steps
         except UsageError as error:
             raise UsageError(f"schedule of {line}: {error}") from None
 
 
 def _missing(launch: LaunchOp, target: Target) -> str | None:
     """What a launch uses that a GPU does not have, or None."""
+    if not target.is_gpu:
+        return None
     ops = list(ops_in(launch))
     stages = [op for op in ops if isinstance(op, StageOp)]
     if any(isinstance(op, WgmmaOp) for op in ops) and not has_instruction(target.name, WGMMA):
@@ -120,10 +121,7 @@ def _text(kernel: str, attribute: Attribute | None) -> str:
 
 
 def schedule_kernels(
-    ctx: Context,
-    kernels: Sequence[KernelOp],
-    steps: Sequence[ModulePass],
-    target: Target | None = None,
+    ctx: Context, kernels: Sequence[KernelOp], steps: Sequence[ModulePass], target: Target
 ) -> list[str]:
     """Carry steps out on kernels alone; gives the names of what they became. Raises UsageError."""
     module, results = _alone(kernels)
@@ -136,10 +134,8 @@ def schedule_kernels(
     launches = [launch for _, launch in launches_of(module)]
     if not launches:
         raise UsageError("it makes no launch; it begins with tileify")
-    if target is not None and target.is_gpu:
-        for launch in launches:
-            if (missing := _missing(launch, target)) is not None:
-                raise UsageError(missing)
+    for missing in filter(None, (_missing(launch, target) for launch in launches)):
+        raise UsageError(missing)
     try:
         for launch in launches:
             launch.schedule = (launch.schedule or ScheduleAttr()).with_choices(given=1)

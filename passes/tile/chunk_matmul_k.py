@@ -1,5 +1,12 @@
 """`chunk-matmul-k`: the sweep of a contraction becomes chunks of K, each as long as a block can share.
 
+    %s = loop.for %k = 0 to 3584 reduce(add) -> f32 { ... %x[%i, %k] ... loop.yield %p : f32 }
+becomes
+    %s = loop.for %k_block = 0 to 224 reduce(add) -> f32 {
+      %c = loop.for %k = 0 to 16 reduce(add) -> f32 { ... %x[%i, %k_block * 16 + %k] ... } attributes {chunk}
+      loop.yield %c : f32
+    }
+
 It takes the step `split{axis=k by=16 into=k_block,k}` (`passes/schedule/split.py` shows what becomes of it),
 where the chunk is `block_k` of the schedule.
 """

@@ -1,5 +1,12 @@
 """`pipeline-k-outer`: the loop over chunks starts to copy a later chunk before it computes one.
 
+    %s = loop.for %k_block = 0 to 224 reduce(add) -> f32 {
+      %xs = tile.stage %x[%i * 64, %k_block * 16] buffers 3 via cp_async : ... -> memref<64x16xf32, "shared">
+      ...
+    }
+becomes
+    %s = loop.for %k_block = 0 to 224 reduce(add) -> f32 { ... } attributes {pipelined}
+
 It takes the step `pipeline{axis=k_block}` for each loop whose slabs have buffers that take turns
 (`passes/schedule/pipeline.py` shows what becomes of it).
 """

@@ -1,5 +1,12 @@
 """`stage-inputs`: what the threads of a block read in common of a chunk of K, they copy first.
 
+    %c = loop.for %k = 0 to 16 reduce(add) -> f32 {
+      %a = loop.load %x[%i_block * 64 + %i, %k_block * 16 + %k] : memref<512x3584xf32>
+becomes
+    %xs = tile.stage %x[%i_block * 64, %k_block * 16] : memref<512x3584xf32> -> memref<64x16xf32, "shared">
+    %c = loop.for %k = 0 to 16 reduce(add) -> f32 {
+      %a = loop.load %xs[%i, %k] : memref<64x16xf32, "shared">
+
 It takes the step `stage{to=shared}` for each contraction whose schedule has a `block_k`, where the slabs
 fit (`passes/schedule/stage_tiles.py` shows what becomes of it).
 """

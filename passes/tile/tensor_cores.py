@@ -1,5 +1,11 @@
 """`tensor-cores`: the warps of a block multiply matrices, where the schedule says so.
 
+    %c = loop.for %k = 0 to 32 reduce(add) -> f32 { ... %xs[%i, %k] * %ws[%j, %k] ... }
+becomes
+    %c:16 = loop.for %k = 0 to 2 reduce(add, ...) -> f32, ... {
+      %a0 = loop.load %xs[%i, %k * 16 + %j * 4] ...
+      %d0, %d1, %d2, %d3 = tile.mma (%a0, ...) by (%b0, ...) : bf16
+
 It takes the step `tensorize{axes=i,j by=2,8 instr=m16n8k16}` (`warp_tiles.py` shows what becomes of it),
 with the first row of `machine/matrix_instructions.py` that the target has and that fits.
 """

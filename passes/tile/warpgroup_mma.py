@@ -1,5 +1,9 @@
 """`warpgroup-mma`: the warpgroups of a block multiply slabs, where the schedule says so.
 
+    %c = loop.for %k = 0 to 64 reduce(add) -> f32 { ... %xs[%i, %k] * %ws[%j, %k] ... }
+becomes
+    %c:32 = tile.wgmma %xs by %ws to 32 : ...
+
 It takes the step `tensorize{axes=i,j by=2,16 instr=wgmma}` (`warpgroup_tiles.py` shows what becomes of it).
 Where it cannot be, warps multiply (`tensor-cores`).
 """
