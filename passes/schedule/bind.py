@@ -44,7 +44,7 @@ from ...dialects.tile import MAX_CLUSTER, AxisAttr, LaunchOp, Level
 from ...index.affine import ZERO, replace_dims
 from ..loop.hoist_invariants import hoist_from
 from ..tile.masks import mask_contributions
-from .axes import (
+from ..tile.named_axes import (
     INDEX,
     find_axis,
     find_guard,

@@ -25,7 +25,7 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import AccumulateOp, AssertOp, CheckedIndexOp, ForOp, StoreOp, YieldOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...errors import UsageError
-from .axes import insert_axis
+from ..tile.named_axes import insert_axis
 from .primitive import Primitive
 
 

@@ -19,7 +19,14 @@ from ...dialects.sizes import extent_expr
 from ...dialects.tile import AxisAttr, LaunchOp
 from ...errors import UsageError
 from ...index.affine import quotient, remainder
-from .axes import check_names, find_axis, insert_axis, remove_axis, replace_counter, taken
+from ..tile.named_axes import (
+    check_names,
+    find_axis,
+    insert_axis,
+    remove_axis,
+    replace_counter,
+    taken,
+)
 from .primitive import Primitive
 
 

@@ -20,7 +20,7 @@ from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import KernelOp
 from ...dialects.tile import MAX_THREADS, LaunchOp
 from ...errors import UsageError
-from .axes import check_names, taken
+from ..tile.named_axes import check_names, taken
 from .partial_blocks import fold_in_parts
 from .partial_threads import obstacle, share_sweeps, widest_vector
 from .primitive import Primitive, check_word

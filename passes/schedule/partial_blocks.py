@@ -48,7 +48,7 @@ from ..loop.merging import add_input, drop_unused_inputs
 from ..replacing import replace
 from ..symbol_names import insert_kernel
 from ..tile.masks import mask_contributions
-from .axes import insert_axis, replace_counter
+from ..tile.named_axes import insert_axis, replace_counter
 
 D0, D1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
 

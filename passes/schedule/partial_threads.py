@@ -52,8 +52,8 @@ from ..loop.scalar_code import emit_constant
 from ..lower_loops import CHUNK
 from ..replacing import rename
 from ..tile.masks import mask_contributions
+from ..tile.named_axes import INDEX, find_guard, insert_axis, take_off_guard
 from ..tile.rewrite_indices import rewrite_index
-from .axes import INDEX, find_guard, insert_axis, take_off_guard
 
 
 def sweeps_of(launch: LaunchOp) -> list[ForOp]:

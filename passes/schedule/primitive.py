@@ -25,7 +25,7 @@ from ...dialects.tile_mma import MmaOp, WgmmaOp
 from ...dialects.tile_pack import PackOp
 from ...errors import UsageError
 from ..decisions import record
-from .axes import axis_names
+from ..tile.named_axes import axis_names
 
 SHARED = CombineOp | PrefixOp | StageOp | MmaOp | WgmmaOp
 """What the threads of a block do together."""

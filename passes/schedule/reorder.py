@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ArrayAttr
 
 from ...dialects.tile import LaunchOp
 from ...errors import UsageError
-from .axes import find_axis
+from ..tile.named_axes import find_axis
 from .primitive import Primitive, of_blocks
 
 

@@ -52,12 +52,12 @@ from ..loop.scalar_code import emit_constant
 from ..replacing import replace
 from ..tile.axis_splits import Split
 from ..tile.blockify_launch import steps_of
+from ..tile.named_axes import find_axis, insert_axis, take_off_guard
 from ..tile.row_shape import split_rows
 from ..tile.running_folds import misfit, runs, varying_ops
 from ..tile.scan_places import Places, ScanShape
 from ..tile.split_axes import split_in_parts
 from ..tile.split_loops import fold_tests
-from .axes import find_axis, insert_axis, take_off_guard
 from .primitive import Primitive
 
 _INDEPENDENT = (IndexOp, TestOp, arith.ConstantOp)

@@ -43,8 +43,7 @@ from ...index.affine import product
 from ..lower_loops import CHUNK
 from ..tile.block_axes import split_blocks
 from ..tile.masks import mask_contributions
-from ..tile.rewrite_indices import rewrite_index
-from .axes import (
+from ..tile.named_axes import (
     check_names,
     find_axis,
     guard,
@@ -54,6 +53,7 @@ from .axes import (
     replace_counter,
     taken,
 )
+from ..tile.rewrite_indices import rewrite_index
 from .primitive import Primitive, of_blocks, works_together
 
 MOST = 2**31 - 1

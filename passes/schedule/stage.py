@@ -39,7 +39,7 @@ from ...dialects.tile import LaunchOp, Level, StageOp
 from ...index.affine import ZERO, product
 from ..replacing import replace
 from ..tile.mark_unroll import UNROLL
-from .axes import INDEX
+from ..tile.named_axes import INDEX
 from .primitive import Primitive, check_word
 from .stage_tiles import array_names, copy_chunks, copy_tiles, find_staging, has_chunks, loads_of
 

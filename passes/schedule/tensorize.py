@@ -37,10 +37,10 @@ from ...errors import UsageError
 from ...machine.matrix_instructions import MMA, WGMMA, MatrixInstruction
 from ..loop.dedup_loads import dedup_kernel
 from ..loop.share_sweeps import share_in_block
+from ..tile.named_axes import find_axis, name_axes
 from ..tile.thread_tiles import tile_registers
 from ..tile.warp_tiles import find_product, use_warps
 from ..tile.warpgroup_tiles import find_slabs, use_warpgroups
-from .axes import find_axis, name_axes
 from .primitive import Primitive, check_word
 
 INSTRUCTIONS = ("fma", "wgmma", *dict.fromkeys(row.name for row in MMA))
@@ -99,7 +99,7 @@ class TensorizePass(Primitive):
             extent = axis.extent.data
             if axis.level.data is not Level.THREAD:
                 return f"{name} does not count threads"
-            if size > 1 and (not isinstance(extent, int) or extent % size):
+            if extent % size != 0:
                 return f"no tiles of {size} divide the {extent} points of {name}"
             positions.append(found)
         kernel = launch.parent_op()
@@ -131,7 +131,7 @@ class TensorizePass(Primitive):
 
 
 def scheduled_tile(
-    launch: LaunchOp, instructions: Sequence[MatrixInstruction] = ()
+    launch: LaunchOp, instructions: Sequence[MatrixInstruction] | None = None
 ) -> TensorizePass | str:
     """The tile of each thread that the schedule of a launch says, or why it says none.
 
@@ -145,7 +145,7 @@ def scheduled_tile(
     keys = {schedule.get(key): key for key in ("m", "n")}
     axes = {axis: schedule.number(f"thread_{key}") for axis, key in keys.items() if axis is not None}
     step = TensorizePass(axes=tuple(names[axis] for axis in axes), by=tuple(axes.values()))
-    if not instructions:
+    if instructions is None:
         strips = (schedule.get(f"strip_{key}") for key in keys.values())
         listed = tuple(each or size for each, size in zip(strips, step.by, strict=True))
         return replace(step, strips=listed if listed != step.by else ())

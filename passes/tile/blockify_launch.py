@@ -37,7 +37,6 @@ from ...dialects.tile import LaunchOp, Level
 from ...errors import UsageError
 from ...machine.targets import Target, get_target
 from ..decisions import record
-from ..schedule.axes import name_axes
 from ..schedule.bind import BindPass
 from ..schedule.primitive import SHARED, Primitive, carry_out
 from ..schedule.split import SplitPass
@@ -51,6 +50,7 @@ from .axis_splits import (
     transposed_axis,
 )
 from .column_strips import find_strips
+from .named_axes import name_axes
 
 
 def blockify_contraction(

@@ -24,9 +24,9 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.tile import LaunchOp
 from ..decisions import record
-from ..schedule.axes import name_sweeps
 from ..schedule.primitive import carry_out
 from ..schedule.split import SplitPass
+from .named_axes import name_sweeps
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,8 @@ from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import LaunchOp
 from ...index.affine import divisions, replace_dims
 from ..decisions import record
-from ..schedule.axes import name_axes
 from ..schedule.fuse import FusePass, fuse_axes
+from .named_axes import name_axes
 from .rewrite_indices import index_of
 
 VECTOR = 16

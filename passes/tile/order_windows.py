@@ -32,9 +32,9 @@ from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
 from ...dialects.tile import LaunchOp
 from ..decisions import record_steps
-from ..schedule.axes import name_axes
 from ..schedule.primitive import Primitive
 from ..schedule.reorder import ReorderPass
+from .named_axes import name_axes
 from .rewrite_indices import index_of
 from .split_axes import quotients, split, trial
 

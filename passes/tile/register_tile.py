@@ -30,11 +30,11 @@ from ...dialects.tile import CombineOp, LaunchOp, PrefixOp, StageOp
 from ...errors import counted
 from ...machine.targets import Target, get_target
 from ..decisions import record
-from ..schedule.axes import name_axes
 from ..schedule.primitive import carry_out
 from ..schedule.tensorize import TensorizePass, scheduled_tile
 from .column_strips import find_strips
 from .cooperative_reduce import axes_read
+from .named_axes import name_axes
 
 MAX_TILE = 4
 """Elements of a tile along one axis."""

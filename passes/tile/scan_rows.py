@@ -28,8 +28,8 @@ from ...dialects.tile import MAX_THREADS, LaunchOp, Level
 from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from ..replacing import replace
-from ..schedule.axes import name_axes
 from ..schedule.scan import Scan, ScanPass, find_scan, share, terms_of, widest_vector
+from .named_axes import name_axes
 from .row_shape import covering, rows_per_block
 from .running_folds import runs
 

@@ -60,12 +60,12 @@ from ...dialects.tile import LaunchOp
 from ...index.affine import divisions
 from ...machine.targets import get_target
 from ..decisions import record
-from ..schedule.axes import name_axes
 from ..schedule.deepen import find_loop
 from ..schedule.primitive import Primitive
 from ..schedule.reorder import ReorderPass
 from ..schedule.split import SplitPass, split_axis
 from .deepen_launch import deepened
+from .named_axes import name_axes
 from .rewrite_indices import index_of
 
 LONG = 64

@@ -139,7 +139,9 @@ cooperate = partial(
 SIBLINGS = ("merge-siblings", "loop.merge_siblings")
 JOIN = ("join-kernels", "loop.join_kernels")
 SHARE = ("share-sweeps", "loop.share_sweeps")
-REGISTER = ("register-tile", "tile.register_tile")
+tile_threads = partial(
+    Mutant, "register-tile", "tile.thread_tiles", through=("schedule.tensorize",)
+)
 COMPOSE = ("compose-index-maps", "tensor_ir.compose_index_maps")
 LAYOUT = ("decompose-torch", "torch.layout")
 ARENA = ("assign-arena", "kernel.assign_arena")
@@ -294,7 +296,10 @@ MUTANTS = {
         *SPLIT, "guard(launch, *inside)", "pass", ("longer_than_a_block",)
     ),
     "ragged tail one element long": Mutant(
-        *SPLIT, "extent_expr(extent - 1)", "extent_expr(extent)", ("longer_than_a_block",)
+        *SPLIT,
+        "expr * -1 + extent_expr(extent - 1), counters",
+        "expr * -1 + extent_expr(extent), counters",
+        ("longer_than_a_block",),
     ),
     "ragged tail left out": Mutant(
         *SPLIT, "(extent + (by - 1)) // by", "extent // by", ("longer_than_a_block",)
@@ -337,17 +342,9 @@ MUTANTS = {
         ("siblings",),
     ),
     "a sweep runs before what it reads": Mutant(*SHARE, "late.add(op)", "pass", ("softmax",)),
-    "elements of a register tile overlap": Mutant(
-        *REGISTER,
+    "elements of a register tile overlap": tile_threads(
         "AffineExpr.dimension(axis) * strip + start",
         "AffineExpr.dimension(axis) + start",
-        ("linear_odd",),
-        "cpu",
-    ),
-    "a register tile beyond the extent": Mutant(
-        *REGISTER,
-        "for size in range(MAX_TILE, 0, -1) if extent % size == 0",
-        "for size in range(MAX_TILE, 0, -1)",
         ("linear_odd",),
         "cpu",
     ),

@@ -11,7 +11,6 @@ from deplo import interpreter
 from deplo.analysis.launches import launches_of
 from deplo.analysis.verify import verify_module
 from deplo.passes.pipelines import expand, make_passes
-from deplo.passes.schedule.axes import axis_names
 from deplo.passes.schedule.bind import PLACES, BindPass
 from deplo.passes.schedule.fill import FillPass
 from deplo.passes.schedule.fuse import FusePass
@@ -23,6 +22,7 @@ from deplo.passes.schedule.split import SplitPass
 from deplo.passes.schedule.stage import PLACES as KEPT_IN
 from deplo.passes.schedule.stage import StagePass
 from deplo.passes.schedule.tensorize import TensorizePass
+from deplo.passes.tile.named_axes import axis_names
 from deplo.program_stages import make_context
 
 EXTENTS = st.sampled_from([0, 1, 2, 3, 4, 5, 7, 8, 12, 17])

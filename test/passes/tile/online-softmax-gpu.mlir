@@ -4,6 +4,7 @@
 // RUN: deplo-opt %s -p 'online-softmax{target=sm_80}' | FileCheck %s --check-prefix=WARPS
 // RUN: deplo-opt %s -p 'online-softmax{rows=64 warpgroups=true buffers=3}' | FileCheck %s --check-prefix=GROUPS
 // RUN: deplo-opt %s -p 'online-softmax{rows=16}' | FileCheck %s --check-prefix=WARPS
+// RUN: sed -e 's/x64x/x48x/g; s/0 to 64/0 to 48/g; s/= 64 : thread/= 48 : thread/' %s | deplo-opt -p 'online-softmax{rows=64 warpgroups=true}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=SLABS
 // RUN: not deplo-opt %s -p 'online-softmax{rows=24}' 2>&1 | FileCheck %s --check-prefix=ROWS
 // RUN: not deplo-opt %s -p 'online-softmax{rows=16 warpgroups=true}' 2>&1 | FileCheck %s --check-prefix=GROUP-ROWS
 // RUN: deplo-opt %s -p 'online-softmax{target=sm_90a}' --check-each-pass >/dev/null
@@ -11,6 +12,7 @@
 
 // What is chosen may be said.
 // ROWS: rows is one of 128, 64, 32, 16, not 24
+// SLABS: online-softmax: k_y_reduce: declined: its keys and values are no slabs that warpgroups multiply
 // GROUP-ROWS: a warpgroup has 64 rows, not 16
 
 // Warpgroups have 64 rows, of which there are 20, and read the slabs themselves: keys by rows, values transposed.

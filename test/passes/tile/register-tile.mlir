@@ -369,3 +369,23 @@ func.func @main(%x: tensor<15x8xf32>) -> tensor<8x15xf32> {
   }
   func.return %0 : tensor<8x15xf32>
 }
+
+// -----
+
+// One row by a matrix: a block sweeps a strip of its columns, which is no tile.
+// REMARK: remark: register-tile: vector: declined: a block could get a strip of its columns
+func.func @main(%x: tensor<1x100xf32>, %b: tensor<100x700xf32>) -> tensor<1x700xf32> {
+  %y = loop.kernel @vector(%x, %b) : (tensor<1x100xf32>, tensor<100x700xf32>) -> tensor<1x700xf32> {
+  ^bb0(%x: memref<1x100xf32>, %b: memref<100x700xf32>, %out: memref<1x700xf32>):
+    tile.launch (%i = 1 : thread, %j = 700 : thread) {
+      %s = loop.for %k = 0 to 100 reduce(add) -> f32 {
+        %p = loop.load %x[%i, %k] : memref<1x100xf32>
+        %q = loop.load %b[%k, %j] : memref<100x700xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%i, %j] : memref<1x700xf32>
+    }
+  }
+  func.return %y : tensor<1x700xf32>
+}

@@ -19,7 +19,7 @@ from ...dialects.loop import ForOp, TestOp
 from ...dialects.tile import AxisAttr, LaunchOp
 from ...errors import UsageError
 from ...index.affine import replace_dims
-from ..tile.rewrite_indices import rewrite_index
+from .rewrite_indices import rewrite_index
 
 INDEX = IndexType()
 
