@@ -176,6 +176,10 @@ class SplitPass(Primitive):
         """Split sweeps of one name; gives why not."""
         if any(isinstance(op, ForOp) for sweep in sweeps for op in ops_in(sweep.body)):
             return f"{self.axis} has loops of its own"
+        if any(CHUNK in sweep.attributes for sweep in sweeps):
+            return f"{self.axis} counts within chunks already"
+        if any(sweep.limit is not None for sweep in sweeps):
+            return f"{self.axis} ends at a limit of its own"
         for sweep in sweeps:
             chunk(sweep, self.by, self.names)
         return None
