@@ -122,6 +122,11 @@ class Cpu:
         return [f"{self.register}{number}" for number in range(self.registers)]
 
     @property
+    def float_letter(self) -> str:
+        """LLVM's constraint, in the operands of assembly, for the registers that floats are in."""
+        return "w" if self.name == "neon" else "x"
+
+    @property
     def for_llvm(self) -> tuple[str, str]:
         """LLVM's names of the architecture and of the core."""
         return ARCHITECTURES[self.name], self.core or GENERIC[self.name]

@@ -73,7 +73,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "lower-tile-to-scf",
         "clip-loops",
         "interchange-columns",
-        "relax-maxima",
+        "relax-maxima{target=$target}",
         "keep-in-output",
         "cut-loops",
         "split-at-sizes",

@@ -276,19 +276,15 @@ def scratch(type: MemRefType, entry: Block, constants: IndexConstants) -> SSAVal
 def opaque(builder: Builder, value: SSAValue) -> SSAValue:
     """An index that is equal to another, of which LLVM knows nothing."""
     number = builder.insert(arith.IndexCastOp(value, i64)).result
-    return builder.insert(arith.IndexCastOp(_through_register(builder, number), INDEX)).result
+    return builder.insert(arith.IndexCastOp(through_register(builder, number, "r"), INDEX)).result
 
 
-def settled(builder: Builder, value: SSAValue) -> SSAValue:
-    """A float that is the same at each use, where LLVM may take any."""
-    bits = IntegerType(8 * storage_bytes(value.type))
-    same = _through_register(builder, builder.insert(arith.BitcastOp(value, bits)).result)
-    return builder.insert(arith.BitcastOp(same, value.type)).result
+def through_register(builder: Builder, value: SSAValue, letter: str) -> SSAValue:
+    """A value that LLVM does not see through, as it comes out of an assembler's line without a text.
 
-
-def _through_register(builder: Builder, number: SSAValue) -> SSAValue:
-    """An integer that LLVM does not see through, as it comes out of an assembler's line without a text."""
-    hidden = llvm.InlineAsmOp("", "=r,0", [number], [number.type], asm_dialect=0)
+    `letter` is LLVM's constraint for the registers that it is in; to others it would go and come back.
+    """
+    hidden = llvm.InlineAsmOp("", f"={letter},0", [value], [value.type], asm_dialect=0)
     return builder.insert(hidden).results[0]
 
 

@@ -26,6 +26,7 @@ Declined are maxima on which anything else depends, such as a comparison.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from xdsl.builder import Builder
 from xdsl.context import Context
@@ -38,8 +39,10 @@ from xdsl.rewriter import InsertPoint
 
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp, StoreOp
+from ...machine.cpus import Cpu
+from ...machine.targets import get_cpu
 from .kernel_loops import NOT_CONCERNED, change_loops, function_of
-from .loop_code import settled
+from .loop_code import through_register
 from .loop_names import Names
 
 AT_MOST_ZERO = "at_most_zero"
@@ -146,7 +149,7 @@ class _Shift:
         return isinstance(op, _KEEPS_NAN) and any(map(self._is_nan_with_sum, op.operands))
 
 
-def _relax(loop: scf.ForOp) -> str | None:
+def _relax(cpu: Cpu, loop: scf.ForOp) -> str | None:
     """Take any maximum of numbers in a loop; gives None, or why not."""
     if (contribution := _folded(loop, arith.MaximumfOp)) is None:
         return NOT_CONCERNED
@@ -161,7 +164,7 @@ def _relax(loop: scf.ForOp) -> str | None:
         return "it is folded in order"
     fold.fastmath = ANY_NUMBER
     uses = [(use.operation, use.index) for use in loop.res[0].uses]
-    number = settled(Builder(InsertPoint.after(loop)), loop.res[0])
+    number = through_register(Builder(InsertPoint.after(loop)), loop.res[0], cpu.float_letter)
     number.name_hint = loop.res[0].name_hint
     for op, index in uses:
         op.operands[index] = number
@@ -172,10 +175,16 @@ def _relax(loop: scf.ForOp) -> str | None:
 
 @dataclass(frozen=True)
 class RelaxMaximaPass(ModulePass):
-    """Needs kernels as `scf` functions; leaves maxima that LLVM takes in one instruction."""
+    """Needs kernels as `scf` functions; leaves maxima that LLVM takes in one instruction.
+
+    `target` says for which CPU.
+    """
 
     name = "relax-maxima"
 
+    target: str = "cpu"
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Look at every loop of every kernel."""
-        change_loops(self.name, op, _relax, none="nothing is the maximum of a row")
+        relax = partial(_relax, get_cpu(self.target))
+        change_loops(self.name, op, relax, none="nothing is the maximum of a row")

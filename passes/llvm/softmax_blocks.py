@@ -206,7 +206,7 @@ class SoftmaxBlock(PackedBlock):
         """What is done with the scores of a row."""
         column, (score,) = self.inner.induction_var, self.score.res
         exponents = Exponents(score, self.m, column, self.follow, self.exponent)
-        sizes = self.lanes, self.tile_n, self.stride, self.size_n
+        sizes = self.cpu, self.tile_n, self.stride, self.size_n
         return SoftmaxRows(
             self.code, self.element, self.scratch, exponents, *sizes, unit, self.parts != 1
         )

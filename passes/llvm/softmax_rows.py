@@ -31,11 +31,12 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ...dialects.amx import DEPTH
-from ...dialects.scalars import Combiner
+from ...dialects.scalars import Combiner, storage_bytes
+from ...machine.cpus import Cpu
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import combine, identity_constant
 from ..weighted import exponent_shift, scaled_exp
-from .loop_code import LoopCode, Place, element_of, settled
+from .loop_code import LoopCode, Place, element_of, through_register
 from .register_tiles import widen
 from .relax_maxima import ANY_NUMBER, AT_MOST_ZERO
 
@@ -76,8 +77,7 @@ class SoftmaxRows:
     element: Attribute
     buffers: RowBuffers
     exponents: Exponents
-    lanes: int
-    """Elements of a vector."""
+    cpu: Cpu
     width: int
     """Columns of a register tile."""
     stride: int
@@ -150,7 +150,7 @@ class SoftmaxRows:
             whole,
         )
         if code.for_llvm:
-            largest = settled(code.builder, largest)
+            largest = through_register(code.builder, largest, self.cpu.float_letter)
         before = code.load(buffers.maxima, (D0, [row]))
         largest = combine(code.builder, Combiner.MAX, before, largest)
         code.store(largest, buffers.maxima, (D0, [row]))
@@ -207,7 +207,8 @@ class SoftmaxRows:
 
     def _up(self, end: SSAValue) -> SSAValue:
         """Where the last vector ends that has a column below an end."""
-        return self.code.index((D0 + (self.lanes - 1)) // self.lanes * self.lanes, [end])
+        lanes = self.cpu.lanes(storage_bytes(self.element))
+        return self.code.index((D0 + (lanes - 1)) // lanes * lanes, [end])
 
     def _place(self, line: SSAValue, column: SSAValue) -> Place:
         return D0 * self.stride + D1, [line, column]

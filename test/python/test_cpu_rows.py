@@ -1,6 +1,7 @@
 """Rows and layout changes on the CPU: edges, odd sizes, types, and the same bits every time."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -200,6 +201,17 @@ def test_a_nan_anywhere_in_a_row_is_in_all_of_its_softmax(width, dtype):
         ours, eager = run(lambda x, f=function: f(x, -1), rows)
         assert eager.isnan().all()
         assert ours.isnan().all()
+
+
+@pytest.mark.parametrize("core", ["sse2", "avx2", "avx512", "neon"])
+@pytest.mark.parametrize("shape", [(4, 8), (5, 64)], ids=str)
+def test_a_softmax_of_bf16_is_rounded_without_a_look_for_nan(shape, core):
+    """Its NaNs are those of bf16: the lower half is zero."""
+    softmax = partial(F.softmax, dim=-1)
+    for dtype, looks in ((torch.bfloat16, False), (torch.float32, True)):
+        x = torch.randn(shape, dtype=dtype)
+        program = deplo.compile(lambda x: softmax(x).bfloat16(), (x,), target=f"cpu:{core}")
+        assert ("fcmp uno" in "".join(kernel.source for kernel in program.kernels)) == looks
 
 
 @pytest.mark.parametrize("keys", [5, 77, 300])

@@ -1,14 +1,14 @@
 // RUN: deplo-opt %s -p relax-maxima --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p relax-maxima --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'relax-maxima{target="cpu:neon"}' --split-input-file | FileCheck %s --check-prefix=NEON
 
 // A softmax: where an exponent is NaN, so is the sum, and all that is divided by it.
 // REMARK: remark: relax-maxima: k_softmax: 1 loop
 // CHECK-LABEL: @k_softmax
 // CHECK:       %m = scf.for
 // CHECK:         arith.maximumf %largest, %v{{.*}} fastmath<reassoc,nnan>
-// CHECK:       [[BITS:%.*]] = arith.bitcast %m : f32 to i32
-// CHECK:       [[SAME:%.*]] = llvm.inline_asm {{.*}} "", "=r,0" [[BITS]] : (i32) -> i32
-// CHECK:       [[ANY:%.*]] = arith.bitcast [[SAME]] : i32 to f32
+// CHECK:       [[ANY:%.*]] = llvm.inline_asm {{.*}} "", "=x,0" %m : (f32) -> f32
+// NEON:        llvm.inline_asm {{.*}} "", "=w,0" %m : (f32) -> f32
 // CHECK:       scf.for
 // CHECK:         [[D:%.*]] = arith.subf %v{{.*}}, [[ANY]] : f32
 // CHECK-NEXT:    math.exp [[D]] {at_most_zero} : f32
