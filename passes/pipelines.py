@@ -116,7 +116,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
 
 _LOOP_TO_TILE: dict[bool, tuple[str, ...]] = {
     True: (
-        "apply-schedules{target=$target}",
+        "apply-schedules",
         "drop-unit-axes",
         "flatten-windows{target=$target}",
         "tileify",
@@ -153,7 +153,7 @@ _LOOP_TO_TILE: dict[bool, tuple[str, ...]] = {
         "order-blocks{target=$target}",
     ),
     False: (
-        "apply-schedules{target=$target}",
+        "apply-schedules",
         "transpose-weights",
         "tileify",
         "split-axes{target=$target}",

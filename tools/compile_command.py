@@ -14,6 +14,7 @@ from typing import TextIO
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.architecture import require_architecture
 from ..analysis.eager_calls import EagerCall
 from ..analysis.fallbacks import fallbacks
 from ..codegen.cuda_printer import kernel_texts
@@ -249,6 +250,8 @@ def main(options: argparse.Namespace) -> int:
         with progress(f"compiling {source.title}") if alone else nullcontext():
             module, decisions = lower(captured, source, target, stage, options)
         whole = asked == groups_to(stage, target, options.schedule)
+        if whole and stage == "cuda":
+            require_architecture(module, target.name)
         text = text_of(stage, module, target) if whole else f"{module!s}\n"
         if options.dump_dir:
             _dump_kernels(module, stage, options.dump_dir)

@@ -21,7 +21,6 @@ the copies cannot do: rows that are no whole numbers of copies, boxes that the e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,9 +34,8 @@ from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport, TransportAttr
 from ...dialects.sizes import static_shape
 from ...dialects.tile import PIPELINED, LaunchOp, StageOp
-from ..decisions import record
 from ..replacing import replace
-from .primitive import Primitive, carry_out, check_word
+from .primitive import Primitive, check_word
 
 NUMBERS = ("pad", "buffers", "swizzle", "multicast")
 """The options that are properties of a copy, and numbers."""
@@ -53,7 +51,7 @@ def _row_of(stage: StageOp) -> int:
     return static_shape(stage.slab.type)[-1]
 
 
-def _value(stage: StageOp, option: str) -> int | str:
+def value_of(stage: StageOp, option: str) -> int | str:
     """What an option says of a slab as it is."""
     if option == "via":
         return stage.transport.value
@@ -80,7 +78,7 @@ def why_not(stage: StageOp, **options: int | str) -> str | None:
         return f"rows of {_row_of(stage)} elements are read, not of {row}"
     if "buffers" in options and PIPELINED in getattr(stage.parent_op(), "attributes", ()):
         return "its loop copies ahead already"
-    before = {option: _value(stage, option) for option in options}
+    before = {option: value_of(stage, option) for option in options}
     for option, value in options.items():
         _set(stage, option, value)
     try:
@@ -108,33 +106,6 @@ def _obstacle(stage: StageOp) -> str | None:
         size = storage_bytes(stage.slab.type.element_type)
         return f"rows are not proven to be whole numbers of 4 bytes, in elements of {size}"
     return None
-
-
-def fill_slabs(launch: LaunchOp, option: str, values: Mapping[StageOp, int | str]) -> FillPass:
-    """Let an option say something of some slabs, which is known to be possible; gives the step."""
-    listed = [values.get(stage, _value(stage, option)) for stage in slabs_of(launch)]
-    step = FillPass(**{option: tuple(listed[:1] if len(set(listed)) == 1 else listed)})  # pyright: ignore
-    carry_out([step], launch)
-    return step
-
-
-def record_filled(
-    recipe: str,
-    kernel: str,
-    launch: LaunchOp,
-    option: str,
-    values: Mapping[StageOp, int | str],
-    said: Mapping[StageOp, str],
-) -> None:
-    """Let an option say something of some slabs; tell for a recipe what is said of each, or why nothing."""
-    told = [
-        (stage in values, f"{stage.slab.name_hint or 'a slab'}: {why}", stage.location)
-        for stage, why in said.items()
-    ]
-    steps = [fill_slabs(launch, option, values)] if values else []
-    for fired, reason, location in told:
-        record(recipe, kernel, fired, reason, location, steps=steps if fired else None)
-        steps = [] if fired else steps
 
 
 @dataclass(frozen=True)

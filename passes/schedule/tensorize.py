@@ -26,18 +26,17 @@ but in the registers of tensor cores.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp
 from ...dialects.tile import CombineOp, LaunchOp, Level, PackOp, PrefixOp
 from ...dialects.tile_mma import MmaOp, WgmmaOp
 from ...errors import UsageError
-from ...machine.matrix_instructions import MMA, WGMMA, MatrixInstruction
+from ...machine.matrix_instructions import MMA, WGMMA
 from ..loop.dedup_loads import dedup_kernel
 from ..loop.share_sweeps import share_in_block
-from ..tile.named_axes import find_axis, name_axes
+from ..tile.named_axes import find_axis
 from ..tile.thread_tiles import tile_registers
 from ..tile.warp_tiles import find_product, use_warps
 from ..tile.warpgroup_tiles import find_slabs, use_warpgroups
@@ -128,31 +127,3 @@ class TensorizePass(Primitive):
             use_warpgroups(found, slabs)
         dedup_kernel(kernel)
         return None
-
-
-def scheduled_tile(
-    launch: LaunchOp, instructions: Sequence[MatrixInstruction] | None = None
-) -> TensorizePass | str:
-    """The tile of each thread that the schedule of a launch says, or why it says none.
-
-    The first of the instructions that fits multiplies, threads by themselves if none is given.
-    """
-    schedule, names = launch.schedule, name_axes(launch)
-    if schedule is None or schedule.get("thread_m") is None or schedule.get("thread_n") is None:
-        return "the schedule gives threads no tiles"
-    if schedule.get("threads") is not None:
-        return "the tiles are in registers already"
-    keys = {schedule.get(key): key for key in ("m", "n")}
-    axes = {axis: schedule.number(f"thread_{key}") for axis, key in keys.items() if axis is not None}
-    step = TensorizePass(axes=tuple(names[axis] for axis in axes), by=tuple(axes.values()))
-    if instructions is None:
-        strips = (schedule.get(f"strip_{key}") for key in keys.values())
-        listed = tuple(each or size for each, size in zip(strips, step.by, strict=True))
-        return replace(step, strips=listed if listed != step.by else ())
-    if len(axes) != 2:
-        return "its threads count more than rows and columns"
-    (m, rows), (n, columns) = axes.items()
-    found = find_product(launch, instructions, (m, n), (rows, columns))
-    if isinstance(found, str):
-        return found
-    return replace(step, instr="wgmma" if found.row is WGMMA else found.row.name)

@@ -26,14 +26,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.launches import kernels_of, launches_of
 from ...analysis.verify import verify_module
-from ...dialects.inside import ops_in
 from ...dialects.loop import KernelOp
-from ...dialects.schedule import ScheduleAttr, Transport, split_schedules
-from ...dialects.tile import LaunchOp, StageOp
-from ...dialects.tile_mma import WgmmaOp
+from ...dialects.schedule import ScheduleAttr, split_schedules
 from ...errors import UsageError
-from ...machine.matrix_instructions import WGMMA
-from ...machine.targets import Target, get_target, has_instruction
 from .. import get_all_passes
 from ..decisions import record, recording
 from ..pipeline_text import read_pipeline
@@ -64,8 +59,6 @@ class ApplySchedulesPass(ModulePass):
 
     given: str = ""
     """Schedules of kernels, a line each; they come before what attributes say."""
-    target: str = "sm_90a"
-    """The machine that is to have what the schedules use."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         given, _ = split_schedules(self.given)
@@ -83,34 +76,20 @@ class ApplySchedulesPass(ModulePass):
             elif name == together[-1]:  # where all that they need is there
                 text = given[line] if line in given else _text(name, attribute)
                 others = [kernels[each] for each in together]
-                made, steps = self._carry_out(ctx, line, others, text)
+                made, steps = _carry_out(ctx, line, others, text)
                 names = tuple(each for each in (*together, *made) if each != name)
                 record(self.name, name, True, "as its schedule says", location, names, steps)
 
-    def _carry_out(
-        self, ctx: Context, line: str, kernels: Sequence[KernelOp], text: str
-    ) -> tuple[list[str], tuple[ModulePass, ...]]:
-        """Schedule kernels; gives the names of what they became and the steps. Raises UsageError."""
-        try:
-            steps = read_steps(text)
-            return schedule_kernels(ctx, kernels, steps, get_target(self.target)), steps
-        except UsageError as error:
-            raise UsageError(f"schedule of {line}: {error}") from None
 
-
-def _missing(launch: LaunchOp, target: Target) -> str | None:
-    """What a launch uses that a GPU does not have, or None."""
-    if not target.is_gpu:
-        return None
-    ops = list(ops_in(launch))
-    stages = [op for op in ops if isinstance(op, StageOp)]
-    if any(isinstance(op, WgmmaOp) for op in ops) and not has_instruction(target.name, WGMMA):
-        return f"{target.name} has no warpgroups that multiply"
-    if any(s.transport is Transport.TMA for s in stages) and not target.has_copy_engine:
-        return f"{target.name} has no copy engine"
-    if launch.cluster > 1 and not target.has_copy_engine:
-        return f"{target.name} has no clusters of blocks"
-    return None
+def _carry_out(
+    ctx: Context, line: str, kernels: Sequence[KernelOp], text: str
+) -> tuple[list[str], tuple[ModulePass, ...]]:
+    """Schedule kernels; gives the names of what they became and the steps. Raises UsageError."""
+    try:
+        steps = read_steps(text)
+        return schedule_kernels(ctx, kernels, steps), steps
+    except UsageError as error:
+        raise UsageError(f"schedule of {line}: {error}") from None
 
 
 def _text(kernel: str, attribute: Attribute | None) -> str:
@@ -121,10 +100,10 @@ def _text(kernel: str, attribute: Attribute | None) -> str:
 
 
 def schedule_kernels(
-    ctx: Context, kernels: Sequence[KernelOp], steps: Sequence[ModulePass], target: Target
+    ctx: Context, kernels: Sequence[KernelOp], steps: Sequence[ModulePass]
 ) -> list[str]:
     """Carry steps out on kernels alone; gives the names of what they became. Raises UsageError."""
-    module, results = _alone(kernels)
+    module, arguments, results = _alone(kernels)
     for step in steps:
         with recording(alone=True) as decisions:
             step.apply(ctx, module)
@@ -134,21 +113,20 @@ def schedule_kernels(
     launches = [launch for _, launch in launches_of(module)]
     if not launches:
         raise UsageError("it makes no launch; it begins with tileify")
-    for missing in filter(None, (_missing(launch, target) for launch in launches)):
-        raise UsageError(missing)
     try:
         for launch in launches:
             launch.schedule = (launch.schedule or ScheduleAttr()).with_choices(given=1)
         verify_module(module)
     except VerifyException as error:
         raise UsageError(str(error)) from None
-    return _put_back(module, kernels, results)
+    return _put_back(module, kernels, arguments, results)
 
 
-def _alone(kernels: Sequence[KernelOp]) -> tuple[ModuleOp, list[SSAValue]]:
+def _alone(kernels: Sequence[KernelOp]) -> tuple[ModuleOp, list[SSAValue], list[SSAValue]]:
     """A module with copies of kernels, in a function in which sizes mean what they mean around them.
 
-    Gives what the function returns, too: what others read. Raises UsageError if one stands between them.
+    Gives the arguments of the function and its results, too: what others make, and what others read. Raises
+    UsageError if one of these stands between the kernels.
     """
     made = [value for kernel in kernels for value in kernel.outputs]
     results: list[SSAValue] = []
@@ -169,17 +147,17 @@ def _alone(kernels: Sequence[KernelOp]) -> tuple[ModuleOp, list[SSAValue]]:
     function = func.FuncOp("main", types, Region(block))
     if isinstance(around := kernels[0].parent_op(), func.FuncOp):
         function.attributes |= around.attributes
-    return ModuleOp([function]), results
+    return ModuleOp([function]), arguments, results
 
 
 def _put_back(
-    module: ModuleOp, kernels: Sequence[KernelOp], results: Sequence[SSAValue]
+    module: ModuleOp,
+    kernels: Sequence[KernelOp],
+    arguments: Sequence[SSAValue],
+    results: Sequence[SSAValue],
 ) -> list[str]:
     """Put what stands in a module in the place of kernels; gives the names of the kernels."""
     block = next(op for op in module.ops if isinstance(op, func.FuncOp)).body.block
-    read = dict.fromkeys(value for kernel in kernels for value in kernel.operands)
-    inside = [value for kernel in kernels for value in kernel.outputs]
-    arguments = [value for value in read if value not in inside]
     for value, argument in zip(arguments, block.args, strict=True):
         argument.replace_all_uses_with(value)
     *made, end = block.ops

@@ -21,7 +21,8 @@ from ...analysis.launches import open_launches
 from ...dialects.schedule import Transport
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
-from ..schedule.fill import record_filled, slabs_of, why_not
+from ..schedule.fill import slabs_of, why_not
+from .filled_slabs import record_filled
 
 
 def decline_reason(stage: StageOp) -> str | None:

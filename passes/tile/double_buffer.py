@@ -31,8 +31,8 @@ from ...dialects.sizes import static_shape
 from ...dialects.tile import MAX_BUFFERS, LaunchOp, StageOp
 from ...machine.targets import BLOCK_RESERVE, Target, get_gpu
 from ..decisions import record
-from ..schedule.fill import fill_slabs
 from ..schedule.pipeline import filling_loops
+from .filled_slabs import fill_slabs
 
 
 def slab_bytes(stage: StageOp) -> int:

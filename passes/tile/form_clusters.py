@@ -32,9 +32,9 @@ from ...dialects.tile import LaunchOp, Level, StageOp
 from ...dialects.tile_mma import WgmmaOp
 from ..decisions import record
 from ..schedule.bind import BindPass
-from ..schedule.fill import fill_slabs
 from ..schedule.primitive import carry_out
 from ..schedule.split import in_parts
+from .filled_slabs import fill_slabs
 
 CHOICES = ("cluster_m", "cluster_n")
 

@@ -29,7 +29,8 @@ from ...dialects.schedule import Transport
 from ...dialects.sizes import static_extent, static_shape
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
-from ..schedule.fill import record_filled, slabs_of
+from ..schedule.fill import slabs_of
+from .filled_slabs import record_filled
 
 PADS = (0, 1, 2, 4, 8, 16)
 """Elements that a row may be longer, up to `PADDING` of the model."""

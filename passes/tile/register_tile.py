@@ -31,10 +31,11 @@ from ...errors import counted
 from ...machine.targets import Target, get_target
 from ..decisions import record
 from ..schedule.primitive import carry_out
-from ..schedule.tensorize import TensorizePass, scheduled_tile
+from ..schedule.tensorize import TensorizePass
 from .column_strips import find_strips
 from .cooperative_reduce import axes_read
 from .named_axes import name_axes
+from .scheduled_tile import scheduled_tile
 
 MAX_TILE = 4
 """Elements of a tile along one axis."""

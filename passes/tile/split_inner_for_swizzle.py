@@ -24,7 +24,8 @@ from ...analysis.launches import open_launches
 from ...dialects.schedule import SWIZZLE_BYTES, Transport
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
-from ..schedule.fill import record_filled, slabs_of
+from ..schedule.fill import slabs_of
+from .filled_slabs import record_filled
 
 
 def turns(stage: StageOp, launch: LaunchOp, swizzle: int) -> int:

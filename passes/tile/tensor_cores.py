@@ -26,7 +26,7 @@ from ...machine.matrix_instructions import MMA
 from ...machine.targets import has_instruction
 from ..decisions import record
 from ..schedule.primitive import carry_out
-from ..schedule.tensorize import scheduled_tile
+from .scheduled_tile import scheduled_tile
 
 
 @dataclass(frozen=True)

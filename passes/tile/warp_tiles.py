@@ -96,14 +96,14 @@ def _slice(value: SSAValue, loop: ForOp) -> list[Operation]:
 def find_product(
     launch: LaunchOp,
     instructions: Sequence[MatrixInstruction],
-    axes_of: tuple[int, int],
+    positions: tuple[int, int],
     tile: tuple[int, int],
 ) -> Product | str:
     """The contraction that the first of some instructions that fits is to multiply, or why none does.
 
     Its rows and columns are axes at these positions; each thread computes a tile of so many.
     """
-    (m, n), (thread_m, thread_n) = axes_of, tile
+    (m, n), (thread_m, thread_n) = positions, tile
     axes = [i for i, axis in enumerate(launch.axes) if axis.level.data is Level.THREAD]
     if axes != [m, n]:
         return "its threads count more than rows and columns"

@@ -23,7 +23,7 @@ from ...dialects.wgmma import PAIR, WARPGROUP
 from ...errors import counted
 from ...machine.matrix_instructions import WGMMA
 from ..decisions import record
-from ..schedule.tensorize import scheduled_tile
+from .scheduled_tile import scheduled_tile
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ from ...dialects.schedule import Transport
 from ...dialects.sizes import static_shape
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
-from ..schedule.fill import record_filled, slabs_of
+from ..schedule.fill import slabs_of
+from .filled_slabs import record_filled
 
 
 def widened(stage: StageOp) -> int | str:

@@ -1,7 +1,7 @@
-// How slabs are filled, said of all or of each in turn, and loops that copy ahead.
+// How slabs are filled, said of all or of each in turn.
 // RUN: deplo-opt %s -p 'tileify,split{axis=k by=16 into=k_block,k},stage{to=shared},fill{via=cp_async pad=4,0 buffers=3},pipeline{axis=k_block}' --check-each-pass | FileCheck %s
 // RUN: deplo-opt %s -p 'tileify,split{axis=k by=16 into=k_block,k},stage{to=shared},fill{via=tma swizzle=0,64},fill{via=sync,tma row=20,16}' --check-each-pass | FileCheck %s --check-prefix=TMA
-// RUN: deplo-opt %s -p 'tileify,fill{pad=1},pipeline{axis=k},split{axis=k by=16 into=k_block,k},split{axis=k by=4},split{axis=k_block by=4},stage{to=shared},fill,fill{pad=1,2,3},fill{via=tma pad=1},fill{swizzle=32},fill{row=8},fill{via=cp_async pad=1,0 row=17,16},pipeline{axis=k_block},pipeline{axis=k},fill{buffers=9},fill{buffers=2},pipeline{axis=k_block},fill{buffers=3},pipeline{axis=k_block}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: deplo-opt %s -p 'tileify,fill{pad=1},split{axis=k by=16 into=k_block,k},split{axis=k by=4},split{axis=k_block by=4},stage{to=shared},fill,fill{pad=1,2,3},fill{via=tma pad=1},fill{swizzle=32},fill{row=8},fill{via=cp_async pad=1,0 row=17,16},fill{buffers=9},fill{buffers=2},pipeline{axis=k_block},fill{buffers=3}' --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: not deplo-opt %s -p 'fill{via=dma}' 2>&1 | FileCheck %s --check-prefix=WORD
 // RUN: deplo-opt %s -p 'tileify,split{axis=k by=16 into=k_block,k},split{axis=i by=8 into=i_block,i_thread},bind{axis=i_block to=block},stage{to=shared},fill{via=tma multicast=2},split{axis=i_block by=3},split{axis=i_block by=2},bind{axis=i_block_inner to=cluster},fill{via=tma multicast=0,2}' --remarks 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: deplo-opt %s -p 'tileify,split{axis=k by=16 into=k_block,k},split{axis=i by=8 into=i_block,i_thread},split{axis=j by=4 into=j_block,j_thread},bind{axis=i_block to=block},bind{axis=j_block to=block},stage{to=shared},split{axis=i_block by=2 into=i_part,i_in},reorder{axes=j_block,i_in}' --check-each-pass | FileCheck %s --check-prefix=ORDER
@@ -12,7 +12,6 @@
 // TMA:         tile.stage %x[0, %k_block * 16] : memref<32x64xf32> -> memref<32x20xf32, "shared">
 // TMA-NEXT:    tile.stage %w[0, %k_block * 16] via tma swizzle 64 : memref<8x64xf32> -> memref<8x16xf32, "shared">
 // REMARK: fill: product: declined: nothing is staged
-// REMARK: pipeline: product: declined: no loop fills a slab
 // REMARK: split: product: declined: k counts within chunks already
 // REMARK: split: product: declined: k_block has loops of its own
 // REMARK: stage: product: what several sweeps read is kept in shared
@@ -22,13 +21,10 @@
 // REMARK: fill: product: declined: x_smem: only what goes by tma can be swizzled
 // REMARK: fill: product: declined: x_smem: rows of 16 elements are read, not of 8
 // REMARK: fill: product: via cp_async, row 17,16, pad 1,0
-// REMARK: pipeline: product: declined: the loop fills one buffer; there is none for a later chunk
-// REMARK: pipeline: product: declined: no loop named k fills a slab; k_block do
 // REMARK: fill: product: declined: x_smem: 2 to 8 buffers take turns, not 9
 // REMARK: fill: product: buffers 2
 // REMARK: pipeline: product: k_block copies ahead
 // REMARK: fill: product: declined: x_smem: its loop copies ahead already
-// REMARK: pipeline: product: declined: the loop is pipelined already
 // WORD: via is one of sync, cp_async, tma, not dma
 // Blocks may be split, ordered and form clusters after their threads work together, in whole parts.
 // CLUSTER-DAG: fill: product: declined: x_smem: is multicast to 2 blocks of clusters of 1

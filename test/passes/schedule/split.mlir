@@ -2,9 +2,11 @@
 // RUN: deplo-opt %s -p 'tileify,split{axis=j by=256 into=j_block,j_thread}' --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p 'tileify,split{axis=j by=256}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: deplo-opt %s -p 'tileify,split{axis=j by=7},split{axis=i by=3},split{axis=j_inner by=2}' --split-input-file --check-each-pass | FileCheck %s --check-prefix=TWICE
+// RUN: deplo-opt %s -p 'tileify,split{by=2}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=AXIS
 // RUN: not deplo-opt %s -p 'split{axis=j by=0}' 2>&1 | FileCheck %s --check-prefix=ZERO
 // RUN: not deplo-opt %s -p 'split{axis=j by=2 into=a}' 2>&1 | FileCheck %s --check-prefix=NAMES
 
+// AXIS: remark: split: negate: declined: no axis is given; its axes are i, j
 // ZERO: pass 'split': by is a number of points, 1 to 2147483647, not 0
 // NAMES: pass 'split': into is two names, not 1
 
