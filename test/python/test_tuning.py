@@ -86,6 +86,7 @@ def test_what_was_measured_of_a_core_can_be_left_out_and_is_part_of_where_a_tuni
     monkeypatch.setattr(module, "_host_name", lambda: "znver3")
     monkeypatch.setattr(module, "_host_vectors", lambda: "avx2")
     monkeypatch.setattr(module, "_host_cpu", module._host_cpu.__wrapped__)
+    monkeypatch.delenv("DEPLO_CPU_MODEL", raising=False)
     known, where = host_cpu(), machine_text(find_target("cpu"))
     assert known.chains == MEASURED["znver3"]["chains"]
     monkeypatch.setenv("DEPLO_CPU_MODEL", "measured")
