@@ -24,7 +24,7 @@ from .call_sizes import ReturnedSize
 from .conditionals import choose_results
 from .devices import CPU, away_results, check_arguments, device_of
 from .dynamic_shapes import asked_axes
-from .export import SizesDoNotFit, export
+from .export import UNUSED, SizesDoNotFit, export
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .layouts import Layout
@@ -356,6 +356,8 @@ def _add_arguments(
     constants: dict[int, object] = {}
     flat_index = 0
     for spec in exported.graph_signature.input_specs:
+        if spec.target == UNUSED:
+            continue
         node, source = placeholders[spec.arg.name], _SOURCES.get(spec.kind)
         value = node.meta.get("val")
         position = None

@@ -27,6 +27,7 @@ from .encoder_layers import ENCODER_LAYERS
 from .gradients import OF_WINDOWS
 from .margins import multilabel_margin_loss
 from .resampling import RESAMPLING
+from .special_functions import SPECIAL_FUNCTIONS
 from .transposed_convolutions import transposed_convolution
 
 aten = torch.ops.aten
@@ -297,6 +298,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     **ENCODER_LAYERS,
     **OF_WINDOWS,
     **RESAMPLING,
+    **SPECIAL_FUNCTIONS,
 }
 """Operators that PyTorch has no decomposition of, or not this one. A rule may leave a call as it is."""
 

@@ -20,6 +20,7 @@ from torch.export._trace import _export  # pyright: ignore[reportPrivateUsage]
 from torch.fx._lazy_graph_module import (
     _use_lazy_graph_module,  # pyright: ignore[reportPrivateUsage]
 )
+from torch.utils import _pytree as pytree
 
 from ..errors import DeploError, UnsupportedOpError, UsageError, also
 from .decompose import decompose
@@ -34,6 +35,10 @@ from .tracing import watching
 from .unsupported import SourceLine, is_internal
 
 _functorch: Any = cast(Any, torch)._C._functorch
+
+
+UNUSED = "_deplo_unused"
+"""The name of a buffer that stands for state where a program has none."""
 
 
 class SizesDoNotFit(DeploError):
@@ -105,7 +110,12 @@ def _traced(
     for trace in (torch.export.export, _below_autograd):
         try:
             # Lazy graph modules, as Dynamo's are: the code of what passes between passes is not generated.
-            with watching(module, effects), _transforms_ended(), _use_lazy_graph_module(True):
+            with (
+                watching(module, effects),
+                _transforms_ended(),
+                _use_lazy_graph_module(True),
+                _some_state(module, shown),
+            ):
                 exported = trace(module, shown.args, shown.kwargs, **options)
         except DeploError:
             raise
@@ -124,6 +134,24 @@ def _is_of_trace(constant: object) -> bool:
     if not isinstance(constant, torch.Tensor):
         return False
     return isinstance(constant, FakeTensor) or _functorch.is_functorch_wrapped_tensor(constant)
+
+
+@contextmanager
+def _some_state(module: torch.nn.Module, inputs: Inputs) -> Generator[None]:
+    """Give a program with neither inputs nor state an empty buffer, which it does not use.
+
+    torch.export puts the tensors of closures before the first of these, or else in no order.
+    """
+    leaves = pytree.tree_leaves((inputs.args, inputs.kwargs))
+    bare = next(module.parameters(), None) is None and next(module.buffers(), None) is None
+    if leaves or not bare:
+        yield
+        return
+    module.register_buffer(UNUSED, torch.empty(0))
+    try:
+        yield
+    finally:
+        delattr(module, UNUSED)
 
 
 _below_autograd = functools.partial(_export, pre_dispatch=False)

@@ -15,7 +15,7 @@ from deplo.frontend.arguments import CHECKS
 from deplo.frontend.capture import capture
 from deplo.frontend.sources import load_source
 
-X = torch.randn(4, 4)
+X, Y = torch.randn(4, 4), torch.randn(4, 4)
 
 
 def ops(captured):
@@ -135,6 +135,22 @@ def test_parameters_buffers_and_constants_are_arguments():
     }
     assert captured.tensors["p_inner_weight"].data_ptr() == program.inner.weight.data_ptr()
     assert captured.tensors["c_offset"].tolist() == [0, 1, 2, 3]
+
+
+class Bare(nn.Module):
+    """Neither inputs nor state of its own."""
+
+    def forward(self):
+        return X + Y, X @ Y
+
+
+@pytest.mark.parametrize(
+    "program", [Bare(), lambda: X + Y, lambda: torch.where(X > 0, X, Y * X)], ids=["module", "sum", "choice"]
+)
+def test_a_program_without_inputs_reads_tensors_around_it(program):
+    captured = capture(program, (), {})
+    assert {a.source for a in captured.arguments} == {"constant"}
+    assert not isinstance(program, nn.Module) or not list(program.buffers())
 
 
 def test_inputs_and_outputs_keep_their_organization():
