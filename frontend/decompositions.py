@@ -26,6 +26,7 @@ from .eager_strides import KERNELS, unlike_fake_tensors, with_eager_strides
 from .encoder_layers import ENCODER_LAYERS
 from .gradients import OF_WINDOWS
 from .margins import multilabel_margin_loss
+from .pairs import OF_PAIRS
 from .resampling import RESAMPLING
 from .special_functions import SPECIAL_FUNCTIONS
 from .transposed_convolutions import transposed_convolution
@@ -39,6 +40,8 @@ KEPT_BY_EXPORT = (
     aten.narrow_copy.default,
     aten.permute_copy.default,
     aten.slice_scatter.default,
+    aten.tril_indices.default,
+    aten.triu_indices.default,
     aten.unbind_copy.int,
     aten.upsample_bilinear2d.vec,
     aten.upsample_nearest2d.vec,
@@ -296,6 +299,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.view_copy.default: _view_copy,
     **COMPOSITES,
     **ENCODER_LAYERS,
+    **OF_PAIRS,
     **OF_WINDOWS,
     **RESAMPLING,
     **SPECIAL_FUNCTIONS,

@@ -278,6 +278,16 @@ def _ldexp(value: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
 
 _HALF = (torch.float16, torch.bfloat16)
 
+def _round(value: torch.Tensor, *, decimals: int) -> Any:
+    """Rounds after each step, as eager does."""
+    if not value.is_floating_point():
+        return NotImplemented
+    power = torch.full((), 10.0 ** abs(decimals), dtype=value.dtype, device=value.device)
+    if decimals < 0:
+        return (value / power).round() * power
+    return (value * power).round() / power
+
+
 SPECIAL_FUNCTIONS: dict[Any, Rule] = {
     aten.angle.default: _angle,
     aten.digamma.default: _in_f64(_digamma, torch.float64),
@@ -288,6 +298,7 @@ SPECIAL_FUNCTIONS: dict[Any, Rule] = {
     aten.ldexp.Tensor: _ldexp,
     aten.lgamma.default: _in_f64(_lgamma, torch.float64),
     aten.polygamma.default: _polygamma,
+    aten.round.decimals: _round,
     aten.special_erfcx.default: _in_f64(_erfcx, *_HALF),
     aten.special_i0e.default: _in_f64(_i0e, torch.float64),
     aten.special_i1.default: _in_f64(_grown(_i1e), torch.float64),
