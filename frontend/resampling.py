@@ -61,6 +61,14 @@ def _bordered(pad: Pad) -> Callable[..., Any]:
     return rule
 
 
+def _circular(value: torch.Tensor, padding: Sequence[int]) -> Any:
+    """Around what a border of negative width leaves."""
+    if not _is_plain(*padding):
+        return NotImplemented
+    kept = torch.nn.functional.pad(value, [min(width, 0) for width in padding])
+    return _bordered(_wrapped)(kept, [max(width, 0) for width in padding])
+
+
 def _nearest(value: torch.Tensor, output_size: Sequence[int], *scales: float | None) -> Any:
     """Each element so many times, along the axes behind the first two, if that is a power of 2."""
     sizes = value.shape[2:]
@@ -107,7 +115,7 @@ def _windows(
 
 
 RESAMPLING: dict[Any, Callable[..., Any]] = {
-    aten._pad_circular.default: _bordered(_wrapped),
+    aten._pad_circular.default: _circular,
     aten.im2col.default: _windows,
     **{
         getattr(aten, f"{name}_pad{axes}d").default: _bordered(pad)

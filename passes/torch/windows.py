@@ -211,15 +211,11 @@ def _folded(e: Lowering, combiner: Combiner, spread: SSAValue) -> SSAValue:
     return e.squeeze(e.reduce(combiner, spread, axes), axes)
 
 
-def _refuse_empty(e: Lowering, op: Any) -> None:
-    if 0 in shape_of(op.input) or 0 in e.shape:
-        raise Refusal("pooling of an empty tensor")
-
-
 def _average_pool(e: Lowering, op: Any) -> SSAValue:
     if not is_float(e.element):
         raise Refusal(f"an average of {e.result_element}")
-    _refuse_empty(e, op)
+    if 0 in e.shape:
+        return e.constant(0, e.element, e.shape)
     windows = _windows(e, op)
     total = _folded(e, Combiner.ADD, _spread(e, e.cast(op.input, e.element), windows, 0))
     override = op.optional_integer("divisor_override")
@@ -281,7 +277,8 @@ def _max_pool(e: Lowering, op: Any) -> list[SSAValue]:
     """The largest of each window, NaN if there is one, and its position in the pooled axes."""
     if is_bool(e.element):
         raise Refusal("pooling of bools")
-    _refuse_empty(e, op)
+    if 0 in e.shape:
+        return [e.constant(0, element, e.shape) for element in (e.element, i64)]
     windows = _windows(e, op)
     lowest = identity(Combiner.MAX, e.element)
     spread = _spread(e, e.cast(op.input, e.element), windows, lowest)

@@ -43,8 +43,12 @@ def test_borders_of_integers_and_what_is_no_number() -> None:
     assert torch.equal(made(strange).view(torch.int32), wanted.view(torch.int32))
 
 
-def test_a_border_that_takes_away() -> None:
-    compiled(lambda x: F.pad(x, (-1, 2), mode="replicate"), LINE)
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+@pytest.mark.parametrize(
+    ("value", "padding"), [(LINE, (-1, 2)), (IMAGE, (2, -1, -1, 1)), (CUBE, (0, 0, -1, -1, 1, -1))]
+)
+def test_a_border_that_takes_away(mode, value, padding) -> None:
+    compiled(lambda x: F.pad(x, padding, mode=mode), value)
 
 
 @pytest.mark.parametrize("factor", [1, 2, 4, 3, 1.5, 0.5, (2, 4), (1, 2), (2, 3)])

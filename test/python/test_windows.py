@@ -143,6 +143,23 @@ def test_adaptive_pool(size):
     check(lambda x: F.adaptive_max_pool2d(x, size, return_indices=True), X)
 
 
+@pytest.mark.parametrize(
+    ("pool", "shape"),
+    [
+        (lambda x: F.max_pool2d(x, 2, return_indices=True), (0, 3, 8, 8)),
+        (lambda x: F.avg_pool1d(x, 3), (0, 3, 9)),
+        (lambda x: F.avg_pool3d(x, 2), (0, 3, 4, 4, 4)),
+        (lambda x: F.adaptive_avg_pool2d(x, (0, 3)), (2, 3, 8, 8)),
+        (lambda x: F.adaptive_max_pool2d(x, 3), (0, 3, 8, 8)),
+    ],
+    ids=["max", "line", "cube", "nothing", "adaptive"],
+)
+def test_pooling_to_nothing(pool, shape):
+    value = torch.randn(shape)
+    compiled = deplo.compile(pool, (value,), target="cpu")
+    torch.testing.assert_close(compiled(value), pool(value))
+
+
 def test_pooling_of_lines_and_cubes():
     check(lambda x: (F.avg_pool1d(x, 3, 2, 1), F.max_pool1d(x, 3, 2, 1)), LINE)
     check(lambda x: (F.avg_pool3d(x, 2, 1, 1), F.max_pool3d(x, 2, 1, 1)), CUBE)
