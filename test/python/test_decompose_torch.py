@@ -397,6 +397,25 @@ def test_neural(name):
     check(program, *args)
 
 
+PAIRS = {
+    "distances": lambda a: torch.cdist(a, a + 0.5, p=1.5),
+    "largest_distances": lambda a: torch.cdist(a, a + 0.5, p=math.inf),
+    "counts": lambda a: torch.cdist(a, a.floor(), p=0),
+    "distances_of_nothing": lambda a: torch.cdist(a[..., :0], a[..., :0]),
+    "distances_among": lambda a: torch.pdist(a[0]),
+    "distance_of_one": lambda a: torch.pdist(a[0, :1]),
+    "bilinear": lambda a: F.bilinear(a[0], a[0] * 2, torch.ones(2, 5, 5) + a[0, :1, :]),
+    "bilinear_of_images": lambda a: F.bilinear(a, a[..., :2], torch.ones(3, 5, 2)),
+    "decimals": lambda a: (a.round(decimals=2), (a * 100).round(decimals=-1)),
+    "triangles": lambda a: (a, torch.triu_indices(4, 5, 1), torch.tril_indices(3, 2, -1)),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs(name):
+    check(PAIRS[name], X)
+
+
 CREATION = {
     "arange": lambda a: a + torch.arange(5),
     "arange_steps": lambda a: (a, torch.arange(1, 9, 3), torch.arange(0.5, 3, 0.25)),
