@@ -162,6 +162,15 @@ def _apart(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return reflected, torch.where(reflected, 1 - x, x), x - x.round()
 
 
+def _cotangent(offset: torch.Tensor) -> torch.Tensor:
+    """cot(pi offset) for offsets up to 1/2, where it is 0."""
+    return (math.pi * (0.5 - offset.abs())).sin() / (math.pi * offset).sin()
+
+
+def _is_pole(x: torch.Tensor) -> torch.Tensor:
+    return (x <= 0) & (x == x.floor())
+
+
 def _lgamma(x: torch.Tensor) -> torch.Tensor:
     reflected, z, offset = _apart(x)
     product, far = z, z >= _STEPS
@@ -183,11 +192,9 @@ def _digamma(x: torch.Tensor) -> torch.Tensor:
     w = z + _STEPS
     terms = [b / (2 * k) for k, b in enumerate(_BERNOULLI, 1)]
     value = w.log() - 1 / (2 * w) - _odd_powers(w, terms) / w - below
-    turn = math.pi * offset
-    value = torch.where(reflected, value - math.pi * turn.cos() / turn.sin(), value)
+    value = torch.where(reflected, value - math.pi * _cotangent(offset), value)
     pole = torch.where(x == 0, torch.full_like(x, -math.inf).copysign(-x), math.nan)
-    at_pole = (x <= 0) & (x == x.floor())
-    return torch.where(at_pole, pole, torch.where(x == math.inf, math.inf, value))
+    return torch.where(_is_pole(x), pole, torch.where(x == math.inf, math.inf, value))
 
 
 def _cotangents(order: int) -> list[int]:
@@ -209,6 +216,7 @@ def _polygamma(order: int, value: torch.Tensor) -> Any:
 
 
 def _derivative_of_digamma(order: int, x: torch.Tensor) -> torch.Tensor:
+    """Infinite at poles; as in eager, the second and later derivatives are NaN at infinity."""
     reflected, z, offset = _apart(x)
     steps = _STEPS + order
     w = z + steps
@@ -219,12 +227,13 @@ def _derivative_of_digamma(order: int, x: torch.Tensor) -> torch.Tensor:
     for step in range(steps):
         value = value + math.factorial(order) / (z + step) ** (order + 1)
     sign = 1.0 if order % 2 else -1.0
-    turn = math.pi * offset
-    cotangent, slope = turn.cos() / turn.sin(), torch.zeros_like(x)
+    cotangent, slope = _cotangent(offset), torch.zeros_like(x)
     for term in reversed(_cotangents(order)):
         slope = slope * cotangent + term
     reflection = -(math.pi ** (order + 1)) * slope - value
-    return torch.where(reflected, reflection, sign * value)
+    value = torch.where(reflected, reflection, sign * value)
+    value = torch.where(_is_pole(x), sign * math.inf, value)
+    return torch.where(x == math.inf, math.nan, value) if order > 1 else value
 
 
 # --------------------------------------------------------------------------- modified Bessel functions

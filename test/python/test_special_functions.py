@@ -66,10 +66,17 @@ def test_f64_has_all_its_digits_but_two_bits(op) -> None:
 
 @pytest.mark.parametrize("order", range(1, 6))
 def test_derivatives_of_digamma(order) -> None:
-    args = torch.tensor([0.01, 0.4, 0.6, 1.0, 7.7, 123.0, -0.3, -1.2, -5.6, -11.1])
+    args = torch.tensor([0.01, 0.4, 0.6, 1.0, 7.7, 123.0, -0.3, -1.2, -5.6, -11.1, -65.5])
     exact = [mpmath.polygamma(order, mpmath.mpf(x)) for x in args.tolist()]
     result = SPECIAL_FUNCTIONS[aten.polygamma.default](order, args)
     assert max(relative_errors(result, exact)) < 2**-24 * 1.01
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_poles_of_derivatives_of_digamma_are_eagers(order) -> None:
+    args = torch.tensor([*EDGES, -1e7, -1e20, 1e20])
+    result = SPECIAL_FUNCTIONS[aten.polygamma.default](order, args)
+    torch.testing.assert_close(result, torch.polygamma(order, args), equal_nan=True)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64])
