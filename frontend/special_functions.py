@@ -1,10 +1,10 @@
 """Special functions as formulas of elementary ones, for which PyTorch has no decomposition.
 
     torch.special.erfcx(x)     # a polynomial of (x - 4) / (x + 4), by 1 + 2 x
-    torch.lgamma(x)            # Stirling's series at x + 10, less the logarithm of x (x + 1) ... (x + 9)
+    torch.lgamma(x)            # Stirling's series at x + 7, less the logarithm of x (x + 1) ... (x + 6)
 
-They are computed in f64 and rounded once. Where that is not enough for arguments of f64, a rule leaves
-these to PyTorch. Formulas: NIST Digital Library of Mathematical Functions, chapters 5, 7 and 10.
+Most are computed in f64 and rounded once; f64 itself, for which that is not enough, is left to PyTorch.
+Formulas: NIST Digital Library of Mathematical Functions, chapters 5, 7 and 10.
 """
 
 from __future__ import annotations
@@ -32,6 +32,28 @@ _ERFCX = (
 )
 """Of (1 + 2 x) erfcx(x) in Chebyshev's polynomials of (x - 4) / (x + 4), x >= 0, by mpmath with 50 digits."""
 
+_ERFC = (
+    1.26483818, -0.122356765, -0.0990245363, 0.157629998, -0.102967101, 0.0327600239,
+    0.000932091773, -0.00437782264, 0.000491625531, 0.000621285122, -8.90627643e-05,
+    -9.83479252e-05, 8.38163277e-06, 1.1212429e-05,
+)
+"""Of the same in powers of (x - 2.5) / (x + 2.5): to 1e-9."""
+
+_ERFINV = (
+    1.50140935, 0.246640289, -0.00417732492, -0.00125274842, 0.000218263923, -4.9597435e-06,
+    -3.42617595e-06, 4.6542873e-07, 1.64871768e-08, -8.73983097e-09, 4.35114731e-10,
+)
+"""Of erfinv(x) / x in powers of w - 2.5, where w = -log(1 - x^2) is at most 5: to 6e-10."""
+
+_ERFINV_TAIL = (
+    0.955555778, -0.0338714202, 0.00359348935, 0.00294958411, 0.000399461091, 0.00181847115,
+    0.000748792204, -0.00074438808, -0.000686711719, 0.00019254618, 0.000185126003,
+    -2.01278797e-05,
+)
+"""Of erfinv(x) / (x sqrt(w)) in powers of (1 / sqrt(w) - middle) / half, where 5 < w < 105: to 6e-8."""
+
+_TAIL_MIDDLE, _TAIL_HALF = 0.27238728555485702, 0.17482630994510092
+
 _I0E = (
     0.5340515674266, -0.2203300626585, 0.1333055618568, -0.07133822990817, 0.03211169465804,
     -0.01084022888853, 0.001553765090831, 0.001200709356239, -0.001264021179061,
@@ -54,8 +76,8 @@ _I1E = (
 )
 """Of sqrt(1 + x)^3 exp(-x) I1(x) / x in the same: to 5e-12."""
 
-_STEPS = 10
-"""Steps of one to where the asymptotic series of 8 terms holds to f64's last digit."""
+_STEPS = 7
+"""Steps of one to where the asymptotic series of 8 terms holds to 2e-15."""
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 """Bernoulli's numbers B2, B4, ..., B16."""
@@ -64,8 +86,8 @@ _MOST_DERIVATIVES = 16
 """The highest order of `polygamma` whose factorials and powers stay in the range of f64."""
 
 
-def _in_f64(formula: Rule, *left: torch.dtype) -> Rule:
-    """A rule that computes a formula of one tensor in f64; gives the type that PyTorch's operator has.
+def _computed(formula: Rule, within: torch.dtype, *left: torch.dtype) -> Rule:
+    """A rule that computes a formula of one tensor in a type; gives the type that PyTorch's operator has.
 
     Tensors of the types `left` are left to PyTorch, which may have nothing for them either.
     """
@@ -75,7 +97,7 @@ def _in_f64(formula: Rule, *left: torch.dtype) -> Rule:
         if value.dtype in left:
             return NotImplemented
         result = value.dtype if value.is_floating_point() else torch.get_default_dtype()
-        return formula(value.double()).to(result)
+        return formula(value.to(within)).to(result)
 
     return rule
 
@@ -86,6 +108,13 @@ def _series(t: torch.Tensor, terms: Sequence[float]) -> torch.Tensor:
     for term in reversed(terms[1:]):
         after, later = 2 * t * after - later + term, after
     return t * after - later + terms[0]
+
+
+def _power_series(t: torch.Tensor, terms: Sequence[float]) -> torch.Tensor:
+    total = torch.full_like(t, terms[-1])
+    for term in reversed(terms[:-1]):
+        total = total * t + term
+    return total
 
 
 def _odd_powers(x: torch.Tensor, terms: Sequence[float]) -> torch.Tensor:
@@ -105,52 +134,38 @@ def _scaled_tail(x: torch.Tensor) -> torch.Tensor:
     return torch.where(x == math.inf, 0.0, _series((x - 4) / (x + 4), _ERFCX) / (1 + 2 * x))
 
 
-def _exp_square(x: torch.Tensor, sign: float) -> torch.Tensor:
-    """exp(sign x^2): the square in two parts, since its last digits count."""
-    head = x.float().double()
-    head = torch.where(head.isfinite(), head, x)
-    rest = torch.where(x.isfinite(), (x - head) * (x + head), 0.0)
-    return torch.exp(sign * head * head) * torch.exp(sign * rest)
-
-
 def _erfcx(x: torch.Tensor) -> torch.Tensor:
     size = x.abs()
     tail = _scaled_tail(size)
-    return torch.where(x < 0, 2 * _exp_square(size, 1.0) - tail, tail)
+    head = size.float().double()  # its square is exact, and the last digits of squares count
+    rest = torch.where(size.isfinite(), (size - head) * (size + head), 0.0)
+    return torch.where(x < 0, 2 * torch.exp(head * head) * torch.exp(rest) - tail, tail)
 
 
 def _erfc(x: torch.Tensor) -> torch.Tensor:
-    size = x.abs()
-    tail = _scaled_tail(size) * _exp_square(size, -1.0)
+    size = x.abs().clamp(max=11)  # from where on it is 0
+    tail = _power_series((size - 2.5) / (size + 2.5), _ERFC) / (1 + 2 * size)
+    head = size.bfloat16().float()
+    tail = tail * torch.exp(-head * head) * torch.exp((head - size) * (head + size))
     return torch.where(x < 0, 2 - tail, tail)
 
 
 def _erfinv(y: torch.Tensor) -> torch.Tensor:
-    size = y.abs()
-    return _inverse(size, 1 - size, 1 + size).copysign(y)
+    return _inverse(y, (1 - y) * (1 + y))
 
 
 def _ndtri(p: torch.Tensor) -> torch.Tensor:
     """Where the normal distribution has the probability p to its left."""
-    near = torch.minimum(p, 1 - p)
-    size = math.sqrt(2) * _inverse(1 - 2 * near, 2 * near, 2 - 2 * near)
-    return torch.where(p < 0.5, -size, size)
+    return math.sqrt(2) * _inverse(2 * p - 1, 4 * p * (1 - p))
 
 
-def _inverse(y: torch.Tensor, rest: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:
-    """The x >= 0 whose erf is y; `rest` is 1 - y, `whole` 1 + y, each with all its digits.
-
-    Winitzki's formula, then Halley's steps, which triple the digits each.
-    """
-    log = torch.log(rest * whole) / 2
-    middle = 2 / (math.pi * 0.147) + log
-    x = ((middle * middle - log / (0.147 / 2)).sqrt() - middle).clamp(min=0).sqrt()
-    for _ in range(3):
-        wrong = torch.where(y < 0.5, y - torch.erf(x), _erfc(x) - rest)
-        step = wrong * (math.sqrt(math.pi) / 2) * _exp_square(x, 1.0)
-        x = x + step / (1 - x * step)
-    x = torch.where(rest == 0, math.inf, torch.where(y == 0, 0.0, x))
-    return torch.where((rest < 0) | (y != y), math.nan, x)
+def _inverse(y: torch.Tensor, rest: torch.Tensor) -> torch.Tensor:
+    """The x whose erf is y; `rest` is 1 - y^2, with all its digits."""
+    w = -torch.log(rest)
+    root = w.rsqrt()
+    near = _power_series(w - 2.5, _ERFINV)
+    far = _power_series((root - _TAIL_MIDDLE) / _TAIL_HALF, _ERFINV_TAIL) * (w * root)
+    return y * torch.where(w < 5, near, torch.where(w == math.inf, math.inf, far))
 
 
 # --------------------------------------------------------------------------- the gamma function
@@ -176,11 +191,13 @@ def _lgamma(x: torch.Tensor) -> torch.Tensor:
     product, far = z, z >= _STEPS
     for step in range(1, _STEPS):
         product = product * (z + step)
+    product = torch.where(far, 1.0, product)
     w = torch.where(far, z, z + _STEPS)
-    stirling = [b / (2 * k * (2 * k - 1)) for k, b in enumerate(_BERNOULLI, 1)]
-    value = (w - 0.5) * w.log() - w + math.log(2 * math.pi) / 2 + _odd_powers(w, stirling)
-    value = torch.where(far, value, value - product.log())
-    value = torch.where(reflected, (math.pi / (math.pi * offset).sin().abs()).log() - value, value)
+    terms = [b / (2 * k * (2 * k - 1)) for k, b in enumerate(_BERNOULLI, 1)]
+    stirling = (w - 0.5) * w.log() - w + math.log(2 * math.pi) / 2 + _odd_powers(w, terms)
+    turned = product * (math.pi / (math.pi * offset).sin().abs())
+    log = torch.where(reflected, turned, product).log()
+    value = torch.where(reflected, log - stirling, stirling - log)
     return torch.where(x.isinf(), math.inf, value)
 
 
@@ -212,7 +229,16 @@ def _polygamma(order: int, value: torch.Tensor) -> Any:
         return aten.digamma(value)
     if order > _MOST_DERIVATIVES or value.dtype == torch.float64:
         return NotImplemented
-    return _in_f64(lambda x: _derivative_of_digamma(order, x))(value)
+    return _computed(lambda x: _derivative_of_digamma(order, x), torch.float64)(value)
+
+
+def _power(x: torch.Tensor, exponent: int) -> torch.Tensor:
+    """A power by multiplications."""
+    result = x
+    for bit in bin(exponent)[3:]:
+        result = result * result
+        result = result * x if bit == "1" else result
+    return result
 
 
 def _derivative_of_digamma(order: int, x: torch.Tensor) -> torch.Tensor:
@@ -220,12 +246,14 @@ def _derivative_of_digamma(order: int, x: torch.Tensor) -> torch.Tensor:
     reflected, z, offset = _apart(x)
     steps = _STEPS + order
     w = z + steps
-    value = math.factorial(order - 1) / w**order + math.factorial(order) / (2 * w ** (order + 1))
-    for k, b in enumerate(_BERNOULLI, 1):
-        factor = b * math.factorial(2 * k + order - 1) / math.factorial(2 * k)
-        value = value + factor / w ** (2 * k + order)
+    terms = [
+        b * math.factorial(2 * k + order - 1) / math.factorial(2 * k)
+        for k, b in enumerate(_BERNOULLI, 1)
+    ]
+    value = math.factorial(order - 1) + (math.factorial(order) / 2 + _odd_powers(w, terms)) / w
+    value = value * _power(1 / w, order)
     for step in range(steps):
-        value = value + math.factorial(order) / (z + step) ** (order + 1)
+        value = value + math.factorial(order) * _power(1 / (z + step), order + 1)
     sign = 1.0 if order % 2 else -1.0
     cotangent, slope = _cotangent(offset), torch.zeros_like(x)
     for term in reversed(_cotangents(order)):
@@ -299,21 +327,21 @@ def _round(value: torch.Tensor, *, decimals: int) -> Any:
 
 SPECIAL_FUNCTIONS: dict[Any, Rule] = {
     aten.angle.default: _angle,
-    aten.digamma.default: _in_f64(_digamma, torch.float64),
-    aten.erfc.default: _in_f64(_erfc),
-    aten.erfinv.default: _in_f64(_erfinv),
+    aten.digamma.default: _computed(_digamma, torch.float64, torch.float64),
+    aten.erfc.default: _computed(_erfc, torch.float32, torch.float64),
+    aten.erfinv.default: _computed(_erfinv, torch.float32, torch.float64),
     aten.hypot.default: _hypot,
-    aten.i0.default: _in_f64(_grown(_i0e), torch.float64),
+    aten.i0.default: _computed(_grown(_i0e), torch.float64, torch.float64),
     aten.ldexp.Tensor: _ldexp,
-    aten.lgamma.default: _in_f64(_lgamma, torch.float64),
+    aten.lgamma.default: _computed(_lgamma, torch.float64, torch.float64),
     aten.polygamma.default: _polygamma,
     aten.round.decimals: _round,
-    aten.special_erfcx.default: _in_f64(_erfcx, *_HALF),
-    aten.special_i0e.default: _in_f64(_i0e, torch.float64),
-    aten.special_i1.default: _in_f64(_grown(_i1e), torch.float64),
-    aten.special_i1e.default: _in_f64(_i1e, torch.float64),
-    aten.special_modified_bessel_i0.default: _in_f64(_grown(_i0e), torch.float64, *_HALF),
-    aten.special_modified_bessel_i1.default: _in_f64(_grown(_i1e), torch.float64, *_HALF),
-    aten.special_ndtri.default: _in_f64(_ndtri, *_HALF),
+    aten.special_erfcx.default: _computed(_erfcx, torch.float64, *_HALF),
+    aten.special_i0e.default: _computed(_i0e, torch.float64, torch.float64),
+    aten.special_i1.default: _computed(_grown(_i1e), torch.float64, torch.float64),
+    aten.special_i1e.default: _computed(_i1e, torch.float64, torch.float64),
+    aten.special_modified_bessel_i0.default: _computed(_grown(_i0e), torch.float64, torch.float64, *_HALF),
+    aten.special_modified_bessel_i1.default: _computed(_grown(_i1e), torch.float64, torch.float64, *_HALF),
+    aten.special_ndtri.default: _computed(_ndtri, torch.float32, torch.float64, *_HALF),
 }
 """Operator -> its formula, which leaves calls to PyTorch that it is not exact enough for."""

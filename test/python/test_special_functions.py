@@ -39,7 +39,8 @@ EXACT: dict[torch._ops.OpOverload, tuple[Callable[[mpmath.mpf], mpmath.mpf], lis
 }
 """Operator -> its values, and arguments at which they are compared."""
 
-OF_F64 = {aten.erfc.default, aten.special_erfcx.default, aten.erfinv.default}
+IN_F32 = {aten.erfc.default, aten.erfinv.default, aten.special_ndtri.default}
+"""What is computed in f32: to five units in the last place; the others have all their digits."""
 
 EDGES = [0.0, -0.0, 1.0, -1.0, -2.0, -7.0, 0.5, 1.5, math.inf, -math.inf, math.nan, 1e-45, 3e38]
 
@@ -49,19 +50,20 @@ def relative_errors(result: torch.Tensor, exact: list[mpmath.mpf]) -> list[float
 
 
 @pytest.mark.parametrize("op", EXACT, ids=str)
-def test_f32_has_all_its_digits(op) -> None:
+def test_f32_has_its_digits(op) -> None:
     function, numbers = EXACT[op]
     args = torch.tensor(numbers)
     exact = [function(mpmath.mpf(x)) for x in args.tolist()]
-    assert max(relative_errors(SPECIAL_FUNCTIONS[op](args), exact)) < 2**-24 * 1.01
+    bound = 5 * 2**-24 if op in IN_F32 else 2**-24 * 1.01
+    assert max(relative_errors(SPECIAL_FUNCTIONS[op](args), exact)) < bound
 
 
-@pytest.mark.parametrize("op", OF_F64, ids=str)
-def test_f64_has_all_its_digits_but_two_bits(op) -> None:
-    function, numbers = EXACT[op]
+def test_erfcx_of_f64_has_all_its_digits_but_two_bits() -> None:
+    function, numbers = EXACT[aten.special_erfcx.default]
     args = torch.tensor(numbers, dtype=torch.float64)
     exact = [function(mpmath.mpf(x)) for x in numbers]
-    assert max(relative_errors(SPECIAL_FUNCTIONS[op](args), exact)) < 2**-50
+    result = SPECIAL_FUNCTIONS[aten.special_erfcx.default](args)
+    assert max(relative_errors(result, exact)) < 2**-50
 
 
 @pytest.mark.parametrize("order", range(1, 6))
@@ -91,7 +93,6 @@ def test_edges_are_eagers(op, dtype) -> None:
         return
     if result is NotImplemented:
         assert dtype == torch.float64
-        assert op not in OF_F64
         return
     assert result.dtype == eager.dtype
     torch.testing.assert_close(result, eager, equal_nan=True)
