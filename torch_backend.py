@@ -195,14 +195,15 @@ def _compile(
     updated = captured.updated
     count = len(captured.outputs) - len(updated)
 
-    numbers = captured.numbers
-    if numbers:
-        graph.recompile()  # for those that the program does not hold for
+    numbers, read = captured.numbers, captured.read
+    if numbers or read:
+        graph.recompile()  # for inputs that the program does not hold for
 
     def run(*given: Any) -> list[Any]:
-        inputs = permuted(given, orders)
-        if numbers and (inputs := with_numbers_carried(inputs, numbers)) is None:
-            return graph.forward(*permuted(given, orders))
+        lying = permuted(given, orders)
+        inputs = with_numbers_carried(lying, numbers) if numbers else lying
+        if inputs is None or not all(each.fits(lying) for each in read):
+            return graph.forward(*lying)
         values = program.run_flat(inputs)
         for place, value in zip(updated, values[count:], strict=True):
             if value is not inputs[place]:

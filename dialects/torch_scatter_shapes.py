@@ -113,5 +113,23 @@ class StridedShapeOp(TorchOp):
         last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
         count = prod(self.operand_shapes()[0])
         if 0 not in size and last >= count:
-            raise VerifyException(f"reads element {last} of a tensor of {count}")
+            raise VerifyException(f"goes to element {last} of a tensor of {count}")
         return size
+
+
+class StridedScatterShapeOp(StridedShapeOp):
+    """Writes elements of a contiguous tensor that are some strides apart."""
+
+    def result_shape(self) -> Shape | None:
+        target, source = self.operand_shapes()
+        size, strides, _ = self.view()
+        super().result_shape()
+        if source != size:
+            raise VerifyException(f"source {list(source)} does not fit size {list(size)}")
+        reached = 1  # by the axes of smaller strides
+        for stride, n in sorted(zip(strides, size, strict=True)):
+            if n > 1 and stride < reached:
+                told = f"strides {list(strides)} that interlace"
+                raise VerifyException(f"writes an element twice, or by {told}")
+            reached += (n - 1) * stride
+        return target

@@ -35,8 +35,8 @@ class Arguments:
 NO_END = 2**63 - 1
 """The end of a slice that has none."""
 
-BY_STRIDES = ("as_strided.default", "as_strided_copy.default")
-"""Overloads that read the memory of their argument, and so mean the same only if it is contiguous."""
+BY_STRIDES = ("as_strided.default", "as_strided_copy.default", "as_strided_scatter.default")
+"""Overloads that count places in memory, and so mean the same only if their argument is contiguous."""
 
 NUMBER = (bool, int, float, Size)
 _NUMBER_NAMES = ("other", "exponent")

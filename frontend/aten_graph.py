@@ -20,7 +20,7 @@ from .random_numbers import draw_in_memory_order
 from .random_states import states_as_calls
 from .size_guards import as_multiples, guards_of, shape_environment
 from .sizes import InputTensor, Limits, Refused, input_sizes
-from .strided_views import permute_to_memory_order
+from .strided_views import permute_to_memory_order, read_inputs
 from .updates import mark_updates, take_updates
 from .view_outputs import hidden_views, outputs_of, results_of
 
@@ -126,7 +126,6 @@ def capture_graph(
     states_as_calls(graph)
     draw_in_memory_order(graph)
     updated = take_updates(graph)
-    permute_to_memory_order(graph)
     carriers = numbers_as_extents(graph)
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     tensors = _tensors(placeholders)
@@ -146,6 +145,7 @@ def capture_graph(
             node, "it is returned as a view of memory, of sizes that no input has"
         )
     outputs = outputs_of(graph, positions)
+    permute_to_memory_order(graph)
     mark_updates(importer, updated, outputs)
     graph.eliminate_dead_code(has_effect)
     _add_calls(importer, graph, constants)
@@ -159,6 +159,7 @@ def capture_graph(
         in_spec=pytree.tree_structure((tuple(range(len(placeholders))), {})),
         out_spec=pytree.tree_structure(list(range(len(outputs)))),
         keyword_order=(),
+        read=read_inputs(graph, {tensor.name: tensor.position for tensor in tensors}),
         updated=tuple(map(placeholders.index, updated)),
         numbers=numbers_of(carriers, placeholders, sizes),
         device=device,

@@ -8,7 +8,7 @@ becomes
       : (tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4x4xf32>)
 
 PyTorch runs it on contiguous tensors, or on these with their axes exchanged, and its results are copied, so a
-view is as good as any operator, but one that changes its arguments, or reads memory by strides, has no such
+view is as good as any operator, but one that changes its arguments, or goes by strides in memory, has no such
 form.
 """
 
@@ -63,7 +63,7 @@ def read_call(
     if schema.is_mutable:
         raise Refused("changes its arguments in place")
     if schema.name.rpartition("::")[2] in BY_MEMORY:
-        raise Refused("reads memory by strides")
+        raise Refused("goes by strides in memory")
     bound = sized_arguments(node, sizes)
     names = {argument.name for argument, _ in bound}
     operands: list[SSAValue] = []

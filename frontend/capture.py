@@ -292,7 +292,6 @@ def _import(
 ) -> Captured:
     _refuse_mutation(exported)
     choose_results(exported.graph_module)
-    permute_to_memory_order(exported.graph)
     draw_in_memory_order(exported.graph)
     if fallback == "eager":
         items_as_sizes(exported.graph, exported.range_constraints)
@@ -305,6 +304,7 @@ def _import(
     positions = {argument.name: i for i, argument in enumerate(arguments)}
     inputs = {a.name: a.flat_index for a in arguments if a.flat_index is not None}
     outputs = outputs_of(exported.graph, positions)
+    permute_to_memory_order(exported.graph)
     exported.graph.eliminate_dead_code(has_effect)
     for node in exported.graph.nodes:
         if node.op == "call_function":

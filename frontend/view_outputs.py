@@ -215,7 +215,7 @@ def _viewed(returned: Sequence[Any], axes: Axes) -> list[_Viewed | None]:
 def _chain(value: torch.fx.Node, axes: Axes) -> tuple[torch.fx.Node, list[torch.fx.Node]]:
     """The tensor that `value` views, and the views from there to `value`."""
     nodes: list[torch.fx.Node] = []
-    while (viewed := _viewed_by(value)) is not None and _is_known_at_call(value, axes):
+    while (viewed := viewed_by(value)) is not None and _is_known_at_call(value, axes):
         nodes.insert(0, value)
         value = viewed
     if any(map(_goes_by_strides, nodes)) and value.op != "placeholder":
@@ -224,7 +224,7 @@ def _chain(value: torch.fx.Node, axes: Axes) -> tuple[torch.fx.Node, list[torch.
     return value, nodes
 
 
-def _viewed_by(node: torch.fx.Node) -> torch.fx.Node | None:
+def viewed_by(node: torch.fx.Node) -> torch.fx.Node | None:
     """What `node` is a view of, if it is one in eager, or the list of views that it is an item of."""
     if node.op != "call_function" or not node.args or not isinstance(node.args[0], torch.fx.Node):
         return None
@@ -232,7 +232,7 @@ def _viewed_by(node: torch.fx.Node) -> torch.fx.Node | None:
         return None
     viewed = node.args[0]
     if node.target is operator.getitem:
-        return viewed if _viewed_by(viewed) is not None else None
+        return viewed if viewed_by(viewed) is not None else None
     if not isinstance(node.target, OpOverload):
         return None
     schema: Any = node.target._schema  # type: ignore[union-attr]
@@ -283,7 +283,7 @@ def hidden_views(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> list[to
     axes = defining_axes(graph, arguments)
     (returned,) = graph.output_node().args
     nodes = [node for node in pytree.tree_leaves(returned) if isinstance(node, torch.fx.Node)]
-    roots = {node: _root(node) for node in nodes}
+    roots = {node: root_of(node) for node in nodes}
     shared = Counter(roots.values())
     return [
         node
@@ -294,7 +294,8 @@ def hidden_views(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> list[to
     ]
 
 
-def _root(node: torch.fx.Node) -> torch.fx.Node:
-    while (viewed := _viewed_by(node)) is not None:
+def root_of(node: torch.fx.Node) -> torch.fx.Node:
+    """The tensor whose memory `node` views in eager, or itself."""
+    while (viewed := viewed_by(node)) is not None:
         node = viewed
     return node

@@ -273,6 +273,28 @@ def _as_strided(e: Lowering, op: Any) -> SSAValue:
     return e.index_map([flat], [[position]], e.shape, suffix="strided")
 
 
+def _as_strided_scatter(e: Lowering, op: t.AsStridedScatterOp) -> SSAValue:
+    """Each element of the input finds its place in the source digit by digit, the slowest axis first."""
+    size, strides, offset = op.view()
+    if 0 in size:
+        return op.input
+    count = prod(e.shape)
+    (position,) = dims(1)
+    rest: AffineExpr = position + -offset
+    place: list[AffineExpr] = [AffineExpr.constant(0)] * len(size)
+    conditions, gap = [rest], count
+    for gap, axis in sorted(((strides[i], i) for i, n in enumerate(size) if n > 1), reverse=True):
+        place[axis], rest = rest // gap, rest % gap
+        conditions.append(place[axis] * -1 + (size[axis] - 1))
+    if gap > 1:
+        conditions.append(rest * -1)
+    flat, source = e.reshape(op.input, (count,)), e.cast(op.src, e.result_element)
+    changed = e.index_map(
+        [source, flat], [place, [position]], (count,), conditions=[conditions, []], suffix="strided"
+    )
+    return e.reshape(changed, e.shape)
+
+
 RULES: dict[type[TorchOp], Rule] = {
     t.ScatterOp: _scatter,
     t.ScatterValueOp: _scatter,
@@ -285,5 +307,6 @@ RULES: dict[type[TorchOp], Rule] = {
     t.DiagonalScatterOp: _diagonal_scatter,
     t.AsStridedOp: _as_strided,
     t.AsStridedCopyOp: _as_strided,
+    t.AsStridedScatterOp: _as_strided_scatter,
 }
 """The rule for each operation."""

@@ -682,8 +682,24 @@ func.func @diagonal_scatter_source(%a: tensor<3x4xf32>, %b: tensor<3xf32>) {
 // -----
 
 func.func @as_strided_beyond(%a: tensor<3x4xf32>) {
-  // expected-error@+1 {{reads element 12 of a tensor of 12}}
+  // expected-error@+1 {{goes to element 12 of a tensor of 12}}
   %0 = torch.as_strided %a {size = [4, 2], stride = [1, 4], storage_offset = 5} : (tensor<3x4xf32>) -> tensor<4x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @as_strided_scatter_source(%a: tensor<3x4xf32>, %b: tensor<4xf32>) {
+  // expected-error@+1 {{source [4] does not fit size [2, 2]}}
+  %0 = torch.as_strided_scatter %a, %b {size = [2, 2], stride = [1, 4]} : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @as_strided_scatter_twice(%a: tensor<3x4xf32>, %b: tensor<3x2xf32>) {
+  // expected-error@+1 {{writes an element twice, or by strides [2, 4] that interlace}}
+  %0 = torch.as_strided_scatter %a, %b {size = [3, 2], stride = [2, 4]} : (tensor<3x4xf32>, tensor<3x2xf32>) -> tensor<3x4xf32>
   func.return
 }
 

@@ -854,6 +854,10 @@ builtin.module {
     %0 = torch.as_strided %a {size = [4, 2], stride = [1, 4], storage_offset = 3} : (tensor<3x4xf32>) -> tensor<4x2xf32>
     func.return %0 : tensor<4x2xf32>
   }
+  func.func @as_strided_scatter(%a: tensor<3x4xf32>, %b: tensor<4x2xf32>) -> tensor<3x4xf32> {
+    %0 = torch.as_strided_scatter %a, %b {size = [4, 2], stride = [1, 4], storage_offset = 3} : (tensor<3x4xf32>, tensor<4x2xf32>) -> tensor<3x4xf32>
+    func.return %0 : tensor<3x4xf32>
+  }
   func.func @as_strided_copy(%a: tensor<3x4xf32>) -> tensor<5xf32> {
     %0 = torch.as_strided_copy %a {size = [5], stride = [0]} : (tensor<3x4xf32>) -> tensor<5xf32>
     func.return %0 : tensor<5xf32>

@@ -189,7 +189,7 @@ def test_a_masked_scatter_from_too_few_elements_stops():
 @pytest.mark.parametrize(
     ("x", "others"),
     [
-        (torch.randn(4, 5), (torch.randn(5, 4).t(), torch.randn(5, 5)[1:])),
+        (torch.randn(4, 5), (torch.randn(5, 4).t(), torch.randn(4, 10)[:, :5])),
         (torch.randn(5, 4).t(), (torch.randn(4, 5), torch.randn(4, 10)[:, ::2])),
     ],
     ids=["row-major", "transposed"],
@@ -208,6 +208,31 @@ def test_as_strided_holds_for_inputs_of_the_same_strides(x, others):
             made(other, y)
 
 
+def _twice(x):
+    return x * 2
+
+
+def written_by_strides(size, stride, offset=None, view=_twice):
+    def program(x):
+        count = torch.Size(size).numel()
+        return view(x).as_strided_scatter(x.flatten()[:count].reshape(size), size, stride, offset)
+
+    return program
+
+
+def changed_in_place(x):
+    y = x * 2
+    y.as_strided((2, 2), (1, 3), 1).add_(1)
+    return y
+
+
+def both_ways(program, x):
+    """The program compiled by each entry point, of operators that all become kernels."""
+    torch._dynamo.reset()
+    yield deplo.compile(program, (x,), target="cpu")
+    yield torch.compile(program, backend="deplo", options={"fallback": "error"})
+
+
 @pytest.mark.parametrize(
     "program",
     [
@@ -215,29 +240,116 @@ def test_as_strided_holds_for_inputs_of_the_same_strides(x, others):
         lambda x: (x * 2).t().as_strided((5, 3), (1, 2)),
         lambda x: (x * 2)[:2].t().as_strided((10,), (1,)),
         lambda x: x.view(2, 2, 5).permute(2, 0, 1).as_strided((3, 2), (7, 1)).exp(),
+        lambda x: x[:, 1:].as_strided((2, 2), (1, 3)) * 2,
+        lambda x: x.t()[1:].as_strided((2, 2), (1, 3), 2) * 2,
+        lambda x: (x * 2).t().chunk(2)[1][1].as_strided((2, 2), (1, 3)),
+        lambda x: x[1:].expand(3, 3, 5).as_strided((2, 2), (1, 3)) * 2,
+        written_by_strides((2, 2), (1, 5), 1),
+        written_by_strides((2, 2), (7, 2), 3),
+        written_by_strides((5, 4), (1, 5)),
+        written_by_strides((1, 3), (0, 4), 2),
+        written_by_strides((), (), 2),
+        written_by_strides((0, 2), (1, 2), 2),
+        written_by_strides((2, 3), (1, 4), view=lambda x: (x * 2).t()),
+        written_by_strides((2, 3), (1, 4), view=lambda x: (x * 2)[1:, 1:]),
+        written_by_strides((2,), (3,), 7, view=lambda x: (x * 2).t()[1:, 1:]),
+        changed_in_place,
     ],
-    ids=["an input", "a result", "a part", "three axes"],
+    ids=[
+        "an input",
+        "a result",
+        "a part",
+        "three axes",
+        "columns",
+        "offset",
+        "an item",
+        "repeated",
+        "write",
+        "write with gaps",
+        "write all",
+        "write one row",
+        "write a number",
+        "write nothing",
+        "write a transpose",
+        "write columns",
+        "write a part",
+        "in place",
+    ],
 )
-def test_memory_whose_axes_are_in_another_order(program):
+def test_memory_is_read_and_written_by_strides(program):
     x = torch.randn(4, 5)
-    for compiled in (
-        deplo.compile(program, (x,), target="cpu"),
-        torch.compile(program, backend="deplo", options={"fallback": "error"}),
-    ):
-        torch.testing.assert_close(compiled(x), program(x))
+    wanted = program(x)
+    for compiled in both_ways(program, x):
+        made = compiled(x)
+        torch.testing.assert_close(made, wanted)
+        assert made.stride() == wanted.stride()
+
+
+@pytest.mark.parametrize(
+    "view",
+    [_twice, lambda x: (x * 2).t(), lambda x: (x * 2)[1:], lambda x: (x * 2)[:, 1:].exp()],
+    ids=["whole", "transposed", "rows", "columns"],
+)
+@pytest.mark.parametrize("stride", [(1, 3), (1, 2)], ids=["once", "twice"])
+def test_the_gradient_of_a_view_by_strides(view, stride):
+    def program(x):
+        return view(x).as_strided((2, 3), stride).exp()
+
+    torch._dynamo.reset()
+    x, twin = (torch.ones(4, 5).cumsum(1).div(9).requires_grad_() for _ in range(2))
+    compiled = torch.compile(program, backend="deplo", options={"fallback": "error"})
+    compiled(x).sum().backward()
+    program(twin).sum().backward()
+    torch.testing.assert_close(x.grad, twin.grad)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x[1:].as_strided((2,), (1,)) * 2,
+        lambda x: x[1:].as_strided((2,), (1,), 3) * 2,
+        lambda x: x.as_strided((2,), (1,), 3) * 2,
+        lambda x: x[1:].as_strided((2,), (1,)),
+        lambda x: (x.t().as_strided((2,), (1,)), x * 2)[0],
+        lambda x: x[1:].as_strided_scatter(x[0, :2] * 5, (2,), (1,)),
+    ],
+    ids=["relative", "absolute", "of the input", "a view", "a view and more", "write"],
+)
+def test_memory_of_inputs_begins_where_it_does_in_each_call(program):
+    """Dynamo asks for the strides of an input, and not for where it begins."""
+    memory = torch.randn(10, 5)
+    for inputs in ((memory[:4], memory[2:6]), (memory[2:6], memory[:4])):
+        torch._dynamo.reset()
+        compiled = torch.compile(program, backend="deplo")
+        for x in inputs:
+            torch.testing.assert_close(compiled(x), program(x))
+    made = deplo.compile(program, (memory[:4].clone(),), target="cpu")
+    for x in (memory[:4], memory[2:6]):
+        held = made.captured.read
+        if held and held[0].offset is not None and x.storage_offset():
+            with pytest.raises(deplo.UsageError, match="storage offset 0"):
+                made(x)
+        else:
+            torch.testing.assert_close(made(x), program(x))
 
 
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
-        (lambda x: x[:, 1:].as_strided((2,), (1,)) * 2, "not contiguous memory of its own"),
-        (lambda x: x[1:].as_strided((2,), (1,)) * 2, "not contiguous memory of its own"),
-        (lambda x: x[:2].as_strided((20,), (1,)) * 2, "reads element 19 of a tensor of 10"),
+        (lambda x: x[:2].as_strided((20,), (1,)) * 2, "goes to element 19 of a tensor of 10"),
+        (lambda x: x.as_strided_scatter(x[:2, :2], (2, 2), (1, 1)), "writes an element twice"),
+        (lambda x: x.as_strided_scatter(x[:2, :3], (2, 3), (3, 2)), "strides .3, 2. that interlace"),
         (lambda x: x.index_put((x < 9,), x.view(-1)), "a mask"),
         (lambda x: x.masked_scatter(x > 0, x[:0]), "a source without elements"),
     ],
-    ids=["a part", "offset", "beyond", "mask", "no source"],
+    ids=["beyond", "twice", "interlaced", "mask", "no source"],
 )
 def test_what_is_refused(program, reason):
     with pytest.raises(deplo.UnsupportedOpError, match=reason):
         deplo.compile(program, (torch.randn(4, 5),), target="cpu")
+
+
+@pytest.mark.parametrize("x", [torch.randn(4, 10)[:, ::2], torch.randn(5, 5)[1:]], ids=["gaps", "offset"])
+def test_memory_of_an_input_that_is_a_part_is_refused(x):
+    with pytest.raises(deplo.UnsupportedOpError, match="not contiguous memory of its own"):
+        deplo.compile(lambda x: x.as_strided((2,), (1,)) * 2, (x,), target="cpu")

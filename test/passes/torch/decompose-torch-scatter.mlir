@@ -112,3 +112,12 @@ func.func @as_strided(%a: tensor<3x4xf32>) -> tensor<4x3xf32> {
   %0 = torch.as_strided %a {size = [4, 3], stride = [2, 1], storage_offset = 1} : (tensor<3x4xf32>) -> tensor<4x3xf32>
   func.return %0 : tensor<4x3xf32>
 }
+
+// Every element finds its place by division, from the largest stride to the smallest.
+// CHECK-LABEL: func.func @as_strided_scatter
+// CHECK: [[FLAT:%.*]] = tensor_ir.index_map (i) -> %a[i floordiv 4, i mod 4]
+// CHECK-NEXT: tensor_ir.index_map (i) -> %s[(i + 3) mod 4, (i + 3) floordiv 4 - 1] if i >= 1 and (i + 3) floordiv 4 < 4 and (i + 3) mod 4 < 2 else [[FLAT]][i]
+func.func @as_strided_scatter(%a: tensor<3x4xf32>, %s: tensor<2x3xf32>) -> tensor<3x4xf32> {
+  %0 = torch.as_strided_scatter %a, %s {size = [2, 3], stride = [1, 4], storage_offset = 1} : (tensor<3x4xf32>, tensor<2x3xf32>) -> tensor<3x4xf32>
+  func.return %0 : tensor<3x4xf32>
+}
