@@ -300,15 +300,6 @@ def _hypot(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     return torch.where(left.isinf() | right.isinf(), math.inf, size).to(result)
 
 
-def _angle(value: torch.Tensor) -> Any:
-    """Of real numbers."""
-    if value.is_complex():
-        return NotImplemented
-    result = value.dtype if value.is_floating_point() else torch.get_default_dtype()
-    turned = torch.where(value < 0, math.pi, 0.0).to(result)
-    return torch.where(value.isnan(), value.to(result), turned)
-
-
 def _ldexp(value: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
     return value * torch.pow(2.0, exponent)
 
@@ -317,7 +308,7 @@ _HALF = (torch.float16, torch.bfloat16)
 
 def _round(value: torch.Tensor, *, decimals: int) -> Any:
     """Rounds after each step, as eager does."""
-    if not value.is_floating_point():
+    if not value.is_floating_point() or not isinstance(decimals, int):
         return NotImplemented
     power = torch.full((), 10.0 ** abs(decimals), dtype=value.dtype, device=value.device)
     if decimals < 0:
@@ -326,7 +317,6 @@ def _round(value: torch.Tensor, *, decimals: int) -> Any:
 
 
 SPECIAL_FUNCTIONS: dict[Any, Rule] = {
-    aten.angle.default: _angle,
     aten.digamma.default: _computed(_digamma, torch.float64, torch.float64),
     aten.erfc.default: _computed(_erfc, torch.float32, torch.float64),
     aten.erfinv.default: _computed(_erfinv, torch.float32, torch.float64),

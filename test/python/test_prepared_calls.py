@@ -99,7 +99,7 @@ def test_results_are_memory_of_their_own_and_returned_arguments_are_themselves()
 
 def between_calls(x: torch.Tensor, rows: torch.Tensor):
     """Kernels before, between and behind two calls of PyTorch."""
-    y = torch.special.erfinv(x.tanh() * 0.5) + x
+    y = torch.special.bessel_j1(x.tanh() * 0.5) + x
     q, r = torch.linalg.qr(y @ y.mT + torch.eye(y.shape[0]))
     return (q @ r)[rows].relu(), q, y.sum(-1).exp()
 
