@@ -13,6 +13,7 @@ from ..dialects.sizes import Extent
 from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
 from .devices import away_results, check_arguments, device_of
+from .effect_tokens import without_tokens
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .numbers import numbers_as_extents, numbers_of
@@ -38,7 +39,7 @@ def _tensors(placeholders: Sequence[torch.fx.Node]) -> list[InputTensor]:
                 raise UnsupportedOpError(f"input {node.name} has a size that depends on values")
             example = tuple(n.node.hint if isinstance(n, torch.SymInt) else n for n in value.shape)
             tensors.append(InputTensor(position, node.name, value, example))
-        elif not isinstance(value, torch.SymInt):
+        elif value is not None and not isinstance(value, torch.SymInt):
             raise UnsupportedOpError(f"input {node.name} is a {type(value).__name__}, not a tensor")
     return tensors
 
@@ -123,6 +124,7 @@ def capture_graph(
     """
     graph = copy.deepcopy(module.graph)
     _conversions_as_copies(graph)
+    without_tokens(graph)
     states_as_calls(graph)
     draw_in_memory_order(graph)
     updated = take_updates(graph)
