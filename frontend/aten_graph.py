@@ -14,6 +14,7 @@ from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
 from .devices import away_results, check_arguments, device_of
 from .effect_tokens import without_tokens
+from .guarded_extents import pad_to_guarded_extents
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .numbers import numbers_as_extents, numbers_of
@@ -126,6 +127,7 @@ def capture_graph(
     _conversions_as_copies(graph)
     without_tokens(graph)
     states_as_calls(graph)
+    pad_to_guarded_extents(graph)
     draw_in_memory_order(graph)
     updated = take_updates(graph)
     carriers = numbers_as_extents(graph)
