@@ -658,8 +658,8 @@ func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
   %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
   ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
     tile.launch (%t = 32 : thread, %l = 4 : thread) {
-      %xs = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64x32xbf16, "shared">
-      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
+      %xs = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<64x32xbf16, "shared">
+      %ws = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
       // expected-error@+1 {{rows of a slab have 128 bytes, not those of memref<64x32xbf16, "shared">}}
       %a, %b, %c, %d = tile.wgmma %xs by %ws to 4 : memref<64x32xbf16, "shared"> by memref<8x64xbf16, "shared">
       loop.store %a, %y[%t, %l] : memref<64x8xf32>
@@ -674,8 +674,8 @@ func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
   %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
   ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
     tile.launch (%t = 32 : thread, %l = 4 : thread) {
-      %xs = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<32x64xbf16, "shared">
-      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
+      %xs = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<32x64xbf16, "shared">
+      %ws = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
       // expected-error@+1 {{multiplies 64 rows at once, and 32 are not that often}}
       %a, %b, %c, %d = tile.wgmma %xs by %ws to 4 : memref<32x64xbf16, "shared"> by memref<8x64xbf16, "shared">
       loop.store %a, %y[%t, %l] : memref<64x8xf32>
@@ -690,8 +690,8 @@ func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
   %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
   ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
     tile.launch (%t = 32 : thread, %l = 4 : thread) {
-      %xs = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
-      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<12x64xbf16, "shared">
+      %xs = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
+      %ws = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<12x64xbf16, "shared">
       // expected-error@+1 {{multiplies 8 to 256 columns, a multiple of 8, not 12}}
       %a, %b, %c, %d = tile.wgmma %xs by %ws to 4 : memref<64x64xbf16, "shared"> by memref<12x64xbf16, "shared">
       loop.store %a, %y[%t, %l] : memref<64x8xf32>
@@ -706,8 +706,8 @@ func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
   %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
   ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
     tile.launch (%t = 32 : thread, %l = 4 : thread) {
-      %xs = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
-      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64xbf16, "shared">
+      %xs = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
+      %ws = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<64xbf16, "shared">
       // expected-error@+1 {{multiplies slabs of rows, got memref<64xbf16, "shared">}}
       %a, %b, %c, %d = tile.wgmma %xs by %ws to 4 : memref<64x64xbf16, "shared"> by memref<64xbf16, "shared">
       loop.store %a, %y[%t, %l] : memref<64x8xf32>
@@ -723,7 +723,7 @@ func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
   ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
     tile.launch (%t = 32 : thread, %l = 4 : thread) {
       %h = loop.load %x[0, 0] : memref<64x64xbf16>
-      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
+      %ws = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
       // expected-error@+1 {{of 64 positions a thread holds 32 elements, not 16}}
       %a, %b, %c, %d = tile.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws to 4 : bf16 by memref<8x64xbf16, "shared">
       loop.store %a, %y[%t, %l] : memref<64x8xf32>
@@ -739,7 +739,7 @@ func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
   ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
     tile.launch (%t = 32 : thread, %l = 4 : thread) {
       %h = loop.load %x[0, 0] : memref<64x64xbf16>
-      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<24x64xbf16, "shared">
+      %ws = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<24x64xbf16, "shared">
       // expected-error@+1 {{multiplies 16 positions at once, and 24 are not that often}}
       %a:32 = tile.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws transposed to 32 : bf16 by memref<24x64xbf16, "shared">
       loop.store %a#0, %y[%t, %l] : memref<64x8xf32>
@@ -754,8 +754,8 @@ func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
   %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
   ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
     tile.launch (%t = 32 : thread, %l = 4 : thread) {
-      %xs = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
-      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<32x64xbf16, "shared">
+      %xs = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
+      %ws = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<32x64xbf16, "shared">
       // expected-error@+1 {{multiplies 64 positions of rows by 32 of columns}}
       %a:32 = tile.wgmma %xs by %ws transposed to 32 : memref<64x64xbf16, "shared"> by memref<32x64xbf16, "shared">
       loop.store %a#0, %y[%t, %l] : memref<64x8xf32>
@@ -771,7 +771,7 @@ func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
   ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
     tile.launch (%t = 32 : thread, %l = 4 : thread) {
       %h = arith.constant 0.0 : f16
-      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
+      %ws = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<8x64xbf16, "shared">
       // expected-error@+1 {{multiplies f16 by bf16}}
       %a, %b, %c, %d = tile.wgmma (%h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h, %h) by %ws to 4 : f16 by memref<8x64xbf16, "shared">
       loop.store %a, %y[%t, %l] : memref<64x8xf32>
@@ -888,8 +888,8 @@ func.func @main(%x: tensor<64x64xbf16>) -> tensor<64x8xf32> {
   %y = loop.kernel @k(%x) : (tensor<64x64xbf16>) -> tensor<64x8xf32> {
   ^bb0(%x: memref<64x64xbf16>, %y: memref<64x8xf32>):
     tile.launch (%t = 32 : thread, %l = 4 : thread) {
-      %xs = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
-      %ws = tile.stage %x[0, 0] : memref<64x64xbf16> -> memref<64x96xbf16, "shared">
+      %xs = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<64x64xbf16, "shared">
+      %ws = tile.stage %x[0, 0] via tma swizzle 128 : memref<64x64xbf16> -> memref<64x96xbf16, "shared">
       // expected-error@+1 {{multiplies panels of 64 columns, got memref<64x96xbf16, "shared">}}
       %a:48 = tile.wgmma %xs by %ws transposed to 48 : memref<64x64xbf16, "shared"> by memref<64x96xbf16, "shared">
       loop.store %a#0, %y[%t, %l] : memref<64x8xf32>
