@@ -99,8 +99,10 @@ def misfit(problem: CpuProblem, tiling: CpuTiling, cpu: Cpu) -> str | None:
         return reason
     if (reason := _tile_misfit(problem, tiling, cpu)) is not None:
         return reason
-    if tiling.block_k % lanes:
-        return f"block_k = {tiling.block_k} is not a multiple of the {lanes} elements of a vector"
+    whole = problem.lines or problem.period
+    if tiling.block_k % lanes and (whole == 1 or tiling.block_k % whole):
+        windows = f" or the {whole} of whole windows" if whole > 1 else ""
+        return f"block_k = {tiling.block_k} is not a multiple of the {lanes} elements of a vector{windows}"
     for name, extent in (("m", problem.m), ("n", problem.n), ("k", problem.k)):
         size = getattr(tiling, f"block_{name}")
         if size >= 2 * extent and size > lanes * 4:

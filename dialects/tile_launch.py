@@ -101,7 +101,9 @@ class LaunchOp(IRDLOperation):
             raise VerifyException("a launch cannot stand in another one")
         self._verify_clusters()
         schedule = self.schedule
-        if schedule is not None and (schedule.settles_threads or not schedule.choices.data):
+        if schedule is None or schedule.word("vectors") is not None:  # points of a CPU's block
+            return
+        if schedule.settles_threads or not schedule.choices.data:
             self._verify_threads(schedule)
 
     def _verify_clusters(self) -> None:

@@ -56,6 +56,7 @@ PASSES = {
     "share-prefixes": ".tile.share_prefixes:SharePrefixesPass",
     "schedule-cpu": ".tile.schedule_cpu:ScheduleCpuPass",
     "schedule-rows": ".tile.schedule_rows:ScheduleRowsPass",
+    "legacy": ".tile.legacy:LegacyPass",
     "strip-channels": ".tile.strip_channels:StripChannelsPass",
     "order-windows": ".tile.order_windows:OrderWindowsPass",
     "pack-operands": ".tile.pack_operands:PackOperandsPass",

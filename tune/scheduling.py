@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from ..analysis import cpu_problems
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
 from ..machine.cpus import Cpu
 from ..machine.targets import Target
-from ..passes.tile import online_softmax, schedule_cpu, schedule_rows
+from ..passes.tile import online_softmax, schedule_rows
 from ..passes.tile.cooperative_reduce import CooperativeReducePass
 from ..passes.tile.online_softmax import OnlineSoftmaxPass
 from ..passes.tile.schedule import SchedulePass
@@ -39,7 +40,7 @@ def _softmaxes(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
 
 
 def _tilings(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
-    found = schedule_cpu.find_problem(launch)
+    found = cpu_problems.find_problem(launch)
     if isinstance(found, str):
         return found
     return TilingSpace(found[1], cpu_of(target), thread_count()), (kernel,)

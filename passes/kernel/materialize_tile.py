@@ -45,6 +45,7 @@ from ...dialects.kernel import (
 from ...dialects.loop import IndexOp, KernelOp
 from ...dialects.sizes import Extent, static_extent
 from ...dialects.tile import MAX_THREADS, CombineOp, LaunchOp, Level, PrefixOp, StageOp
+from ...dialects.tile_pack import PackOp
 from ...errors import DeploError
 from ...machine.targets import TARGETS
 from ..decisions import record
@@ -81,7 +82,10 @@ def _number_axes(
 
 
 def _threads_of(launch: LaunchOp, name: str) -> int:
-    """The threads of a block. Raises DeploError if one cannot have so many."""
+    """The threads of a block. Raises DeploError if one cannot have so many, or the launch is a CPU's."""
+    tiled = launch.schedule is not None and launch.schedule.word("vectors") is not None
+    if tiled or any(isinstance(op, PackOp) for op in ops_in(launch)):
+        raise DeploError(f"@{name} is scheduled for a CPU: its blocks are of vectors or packed copies")
     threads = launch.num_threads
     if isinstance(threads, int) and threads <= MAX_THREADS:
         return threads

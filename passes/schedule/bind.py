@@ -54,7 +54,7 @@ from ..tile.named_axes import (
     replace_counter,
     take_off_condition,
 )
-from .primitive import Primitive, check_word, of_blocks
+from .primitive import Primitive, check_word, of_blocks, settled_axes
 
 PLACES = ("block", "cluster", "thread", "serial", "vector")
 """Where an axis may run."""
@@ -219,8 +219,9 @@ class BindPass(Primitive):
 
     def settled(self, launch: LaunchOp) -> str | None:
         """Why the axis is to stay where it is, or None: blocks may form clusters at any time."""
-        forms_cluster = self.to == "cluster" and of_blocks(launch, [self.axis])
-        return None if forms_cluster else super().settled(launch)
+        if self.to == "cluster" and of_blocks(launch, [self.axis]):
+            return None
+        return settled_axes(launch, copies=self.to not in ("block", "serial"))
 
     def change(self, launch: LaunchOp) -> str | None:
         """Bind the axis; gives why not."""

@@ -36,6 +36,8 @@ class Primitive(ModulePass):
     """A step of a schedule; without `kernel`, it is carried out on each kernel that is one launch."""
 
     rewrites_axes: ClassVar[bool] = True
+    keeps_copies: ClassVar[bool] = False
+    """Whether each point reads the packed copies that it read, whatever becomes of the axes."""
 
     kernel: str = ""
 
@@ -50,7 +52,7 @@ class Primitive(ModulePass):
 
     def settled(self, launch: LaunchOp) -> str | None:
         """Why what it would rewrite is to stay as it is, or None."""
-        return settled_axes(launch) if self.rewrites_axes else None
+        return settled_axes(launch, copies=not self.keeps_copies) if self.rewrites_axes else None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Carry the step out and record the result. Raises UsageError for a kernel that is not there."""
@@ -73,11 +75,11 @@ def carry_out(steps: Sequence[Primitive], launch: LaunchOp) -> None:
         assert reason is None, reason
 
 
-def settled_axes(launch: LaunchOp) -> str | None:
-    """Why the axes of a launch are to stay as they are, or None."""
+def settled_axes(launch: LaunchOp, *, copies: bool = True) -> str | None:
+    """Why the axes of a launch are to stay as they are, or None; packed copies count if `copies`."""
     if works_together(launch):
         return "its threads already work together"
-    if any(isinstance(op, PackOp) for op in ops_in(launch)):
+    if copies and any(isinstance(op, PackOp) for op in ops_in(launch)):
         return "its blocks read packed copies, which are made for its axes"
     if launch.extents(Level.CLUSTER):
         return "its blocks form clusters"

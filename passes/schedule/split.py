@@ -126,6 +126,7 @@ class SplitPass(Primitive):
     """Make two axes of one. Raises UsageError for a size below 1, and for names that are not two."""
 
     name = "split"
+    keeps_copies = True
 
     axis: str = ""
     """The axis or the sweep, by the name of its counter."""

@@ -32,7 +32,7 @@ measured to be best stands in for it; choices may be asked for as options: `onli
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from xdsl.context import Context
@@ -40,7 +40,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, trips
-from ...analysis.cpu_softmax import BLOCKS_PER_CORE, SoftmaxProblem, choose_softmax, misfit
+from ...analysis.cpu_softmax import (
+    BLOCKS_PER_CORE,
+    SoftmaxChoices,
+    SoftmaxProblem,
+    choose_softmax,
+    misfit,
+)
 from ...analysis.launches import open_kernels
 from ...analysis.softmax import Softmax, find_softmax
 from ...analysis.softmax_factors import Factors, find_factors
@@ -51,11 +57,13 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.tile import LaunchOp
 from ...dialects.wgmma import GROUP_ROWS
 from ...errors import UsageError
-from ...machine.cpus import Cpu
+from ...machine.cpus import CPUS, Cpu
 from ...machine.targets import BLOCK_RESERVE, Target, get_cpu, get_target
 from ..decisions import record
+from ..schedule.primitive import check_word
 from ..tuned import settle_choices
 from .blocked_softmax import build_kernel, narrow
+from .legacy import any_cpu
 from .row_softmax import build_rows
 from .softmax_products import WarpgroupProducts, WarpProducts, fits_warpgroups
 from .warp_softmax import build_warps
@@ -66,6 +74,9 @@ MIN_ROWS = 4
 MAX_WIDTH = 512
 """Products of a score and columns of the result, at most: a block has all of them, as it computes a score
 once, and at once."""
+
+ONE_ROW = 1
+"""Rows of a block on a CPU where no two rows share a column."""
 
 WARP_ROWS = (128, 64, 32, 16)
 """Rows of a block on a GPU, 16 of each warp."""
@@ -105,15 +116,17 @@ def _find(kernel: KernelOp) -> str | tuple[Softmax, SoftmaxProblem]:
     return found, problem
 
 
-def _misfit_of_row(found: Softmax, problem: SoftmaxProblem, cpu: Cpu) -> str | None:
-    """Why a block does not compute a row from its scores on; None if it does."""
-    if not isinstance(found.columns, int):
-        return "scores of one row are dynamic in number"
+def _misfit_of_row(problem: SoftmaxProblem, cpu: Cpu) -> str | None:
+    """Why a CPU does not compute a row from its scores on in a block; None if it does."""
     if problem.batch < BLOCKS_PER_CORE * cpu.cores:
         return f"{problem.batch} rows are too few for {cpu.cores} cores"
     if problem.columns * problem.element_bytes > cpu.l2_bytes // 8:
         return f"{problem.columns} scores of a row do not stay in the cache"
     return None
+
+
+Merged = tuple[str, tuple[str, ...], "OnlineSoftmaxPass"]
+"""What was done, with which other kernels, and the step that does it again."""
 
 
 @dataclass(frozen=True)
@@ -128,16 +141,23 @@ class OnlineSoftmaxPass(ModulePass):
     thread_m: int | None = None
     thread_n: int | None = None
     mma: int | None = None
+    vectors: str = ""
+    """The vectors of a CPU's register tile; with them, nothing is decided for the target"""
     rows: int | None = None
-    """Rows of a GPU's block; with it, nothing is decided for the target."""
+    """Rows of a GPU's block, or 1 where a CPU computes each row alone; with it, nothing is decided either"""
     warpgroups: bool = False
     """Whether warpgroups of a GPU multiply then, not warps."""
     buffers: int | None = None
     """Buffers of the slabs of a chunk then, if that is not left to others."""
 
     def __post_init__(self):
-        if self.rows is not None and self.rows not in WARP_ROWS:
-            raise UsageError(f"rows is one of {', '.join(map(str, WARP_ROWS))}, not {self.rows}")
+        if self.rows not in (None, *WARP_ROWS, ONE_ROW):
+            listed = ", ".join(map(str, (*WARP_ROWS, ONE_ROW)))
+            raise UsageError(f"rows is one of {listed}, not {self.rows}")
+        if self.vectors:
+            check_word("vectors", self.vectors, tuple(CPUS))
+            if None in (self.block_m, self.block_k, self.thread_m, self.thread_n):
+                raise UsageError("with vectors, block_m, block_k, thread_m and thread_n are given")
         if self.warpgroups and self.rows != GROUP_ROWS:
             raise UsageError(f"a warpgroup has {GROUP_ROWS} rows, not {self.rows}")
 
@@ -148,42 +168,54 @@ class OnlineSoftmaxPass(ModulePass):
                 if kernel.parent is None:
                     continue
                 name = kernel.sym_name.data
-                in_warps = target.is_gpu or self.rows is not None
+                on_cpu = bool(self.vectors) or self.rows == ONE_ROW
+                in_warps = not on_cpu and (target.is_gpu or self.rows is not None)
                 reason = self._in_warps(kernel, target) if in_warps else self._apply(kernel)
                 if isinstance(reason, tuple):
-                    told, others, *steps = reason
-                    record(self.name, name, True, told, kernel, others, steps or None)
+                    told, others, step = reason
+                    record(self.name, name, True, told, kernel, others, [step])
                 else:
                     record(self.name, name, False, reason, kernel)
 
-    def _apply(self, kernel: KernelOp) -> str | tuple[str, tuple[str, ...]]:
-        """Merge what a kernel multiplies by into it; gives why not, or what was done with which kernels."""
-        cpu = get_cpu(self.target)
+    def _apply(self, kernel: KernelOp) -> str | Merged:
+        """Merge what a kernel multiplies by into it; gives why not, or what was done."""
         merged = _find(kernel)
         if isinstance(merged, tuple) and merged[1].rows == 1:
-            return self._one_row(*merged, cpu)
+            return self._one_row(*merged)
+        if self.rows == ONE_ROW:
+            return merged if isinstance(merged, str) else "its rows share columns"
+        cpu = any_cpu(self.vectors) if self.vectors else get_cpu(self.target)
         merged = find_problem(kernel, cpu)
         if isinstance(merged, str):
             return merged
         found, problem = merged
-        fits = partial(misfit, problem, cpu=cpu)
-        merging = (*found.producers, kernel)
-        best, why = settle_choices(self, merging, choose_softmax(problem, cpu), fits, kernel)
+        best, why = self._given, ""
+        if best is None:
+            fits = partial(misfit, problem, cpu=cpu)
+            merging = (*found.producers, kernel)
+            best, why = settle_choices(self, merging, choose_softmax(problem, cpu), fits, kernel)
+        elif (reason := misfit(problem, best, cpu)) is not None:
+            return reason
         tiling = best.tiling(problem)
         build_kernel(
             found,
             ScheduleAttr(m=0, n=0, **tiling.written, width=8 * cpu.vector_bytes, vectors=cpu.name),
         )
         parts = -(-problem.columns // best.block_k)
-        return self._replace(
-            found,
-            f"{problem.score_bytes} bytes of scores are computed in {parts} parts of a row"
-            f"{' by matrix tiles' if best.mma else ''}{why}",
-        )
+        said = f"{problem.score_bytes} bytes of scores are computed in {parts} parts of a row"
+        said += f"{' by matrix tiles' if best.mma else ''}{why}"
+        step = replace(OnlineSoftmaxPass(), **(best.choices | {"mma": best.mma or None}), vectors=cpu.name)
+        return self._replace(found, said, step)
 
-    def _in_warps(
-        self, kernel: KernelOp, target: Target
-    ) -> str | tuple[str, tuple[str, ...], OnlineSoftmaxPass]:
+    @property
+    def _given(self) -> SoftmaxChoices | None:
+        """The choices of a CPU's step."""
+        sizes = self.block_m, self.block_k, self.thread_m, self.thread_n
+        if not self.vectors or None in sizes:
+            return None
+        return SoftmaxChoices(*(size for size in sizes if size is not None), mma=self.mma or 0)
+
+    def _in_warps(self, kernel: KernelOp, target: Target) -> str | Merged:
         """Merge what a kernel multiplies by into it on a GPU, whose warps multiply matrices."""
         launch = kernel.body.block.first_op
         if not isinstance(launch, LaunchOp) or launch.next_op is not None:
@@ -201,24 +233,26 @@ class OnlineSoftmaxPass(ModulePass):
         products = WarpgroupProducts if step.warpgroups else WarpProducts
         build_warps(found, factors, step.rows, WARP_COLUMNS, products, step.buffers)
         said = f"blocks of {step.rows} rows have {WARP_COLUMNS} scores of each in registers"
-        return *self._replace(found, f"{said}; {products.said} multiply"), step
+        return self._replace(found, f"{said}; {products.said} multiply", step)
 
-    def _one_row(
-        self, found: Softmax, problem: SoftmaxProblem, cpu: Cpu
-    ) -> str | tuple[str, tuple[str, ...]]:
+    def _one_row(self, found: Softmax, problem: SoftmaxProblem) -> str | Merged:
         """Merge where no two rows share a column."""
-        if (reason := _misfit_of_row(found, problem, cpu)) is not None:
+        if not isinstance(found.columns, int):
+            return "scores of one row are dynamic in number"
+        reason = None if self.rows == ONE_ROW else _misfit_of_row(problem, get_cpu(self.target))
+        if reason is not None:
             return reason
         build_rows(found)
-        return self._replace(found, f"a block computes {problem.columns} scores of a row at once")
+        said = f"a block computes {problem.columns} scores of a row at once"
+        return self._replace(found, said, OnlineSoftmaxPass(rows=ONE_ROW))
 
-    def _replace(self, found: Softmax, said: str) -> tuple[str, tuple[str, ...]]:
-        """Erase the kernels that one stands for; gives what was done, with which others."""
+    def _replace(self, found: Softmax, said: str, step: OnlineSoftmaxPass) -> Merged:
+        """Erase the kernels that one stands for; gives what was done, with which others, by which step."""
         others = tuple(each.sym_name.data for each in found.producers)
         for each in (found.kernel, *reversed(found.producers)):
             each.detach()
             each.erase()
-        return said, others
+        return said, others, step
 
 
 def _choose_in_warps(found: Softmax, factors: Factors, target: Target) -> OnlineSoftmaxPass:

@@ -328,6 +328,14 @@ class _Packing:
         block.add_ops([test, scf.IfOp(test.result, [], Region(then))])
 
 
+def pack(launch: LaunchOp, product: Product) -> str:
+    """Block a contraction and pack its operands as its schedule says; gives what is packed."""
+    assert launch.schedule is not None
+    if launch.schedule.get("m") == product.n:
+        product = product.turned
+    return _Packing(launch, product, launch.schedule).run()
+
+
 @dataclass(frozen=True)
 class PackOperandsPass(ModulePass):
     """Pack the factors of each contraction that has a CPU's schedule."""
@@ -345,9 +353,7 @@ class PackOperandsPass(ModulePass):
             record(self.name, name, False, found, launch)
             return
         assert launch.schedule is not None
-        if launch.schedule.get("m") == found.n:
-            found = found.turned
         if launch.schedule.get("pairs") == 1 and found.narrow is None:
             raise DeploError(f"@{name} multiplies other factors than bf16; it has no `pairs`")
-        packs = _Packing(launch, found, launch.schedule).run()
-        record(self.name, name, True, packs, launch)
+        # The step that `schedule-cpu` took, `legacy`, packs, too.
+        record(self.name, name, True, pack(launch, found), launch, steps=[])

@@ -363,7 +363,7 @@ class StageWindowsPass(ModulePass):
         for kernel in open_kernels(op):
             count, why = _stage_all(kernel)
             said = f"{counted(count, 'operand')} of windows" if count else why
-            record(self.name, kernel.sym_name.data, count > 0, said, kernel)
+            record(self.name, kernel.sym_name.data, count > 0, said, kernel, steps=[self])
 
 
 def _stage_all(kernel: KernelOp) -> tuple[int, str]:

@@ -82,6 +82,18 @@ PROGRAMS = {
         Attention(),
         tensors(*[(2, 4, 256, 64)] * 3, dtype=torch.bfloat16),
     ),
+    "convolution of 2 x 16 x 28 x 28, 3 x 3": (
+        nn.Conv2d(16, 32, 3, padding=1),
+        tensors((2, 16, 28, 28)),
+    ),
+    "depthwise convolution of 64 x 56 x 56, 3 x 3": (
+        nn.Conv2d(64, 64, 3, padding=1, groups=64),
+        tensors((1, 64, 56, 56)),
+    ),
+    "attention of one query to 512 keys": (
+        Attention(),
+        tensors((1, 12, 1, 64), *[(1, 12, 512, 64)] * 2),
+    ),
 }
 ROW = re.compile(r"\| ([^|]+) \| ((?:sm_|cpu:)[^|]+) \| (`[^|]+`) \|")
 
@@ -159,6 +171,67 @@ def test_a_step_that_is_not_legal_is_an_error_that_says_why(name, step, edited, 
     assert step in line
     with pytest.raises(UsageError, match=reason):
         Program(captured, target, line.replace(step, edited))
+
+
+CPU_EDITS = [
+    ("linear layer of 2048 x 512 to 2048 in f32", "block_m=684", "block_m=60"),
+    ("linear layer of 32 x 4096 to 256", "block_k=592", "block_k=64"),
+    ("convolution of 2 x 16 x 28 x 28, 3 x 3", "block_k=144", "block_k=27"),
+    ("attention of 2 x 4 x 256 x 64 in bf16", "block_m=258", "block_m=6"),
+    ("attention of one query to 512 keys", "bind{axis=j to=block}", "bind{axis=j to=serial}"),
+]
+
+
+@pytest.mark.parametrize(("name", "step", "edited"), CPU_EDITS)
+def test_an_edited_step_gives_another_kernel_with_the_same_results(name, step, edited):
+    program, inputs = PROGRAMS[name]
+    captured, host = capture(program, inputs), find_target("cpu")
+    (line,) = schedule_lines(Program(captured, find_target("cpu:znver4:cores=2")))
+    assert step in line
+    first, again = Program(captured, host, line), Program(captured, host, line.replace(step, edited))
+    assert again.ir("llvm") != first.ir("llvm")
+    assert schedule_lines(again) == [line.replace(step, edited)]
+    near = 2e-2 if inputs[0].dtype == torch.bfloat16 else 1e-4
+    torch.testing.assert_close(again(*inputs), program(*inputs), rtol=near, atol=near)
+
+
+CPU_REFUSED = [
+    ("linear layer of 2048 x 512 to 2048 in f32", "block_m=684", "block_m=64", "made of register tiles"),
+    ("linear layer of 2048 x 512 to 2048 in f32", "thread_n=64", "thread_n=56", "multiple of the 16"),
+    ("linear layer of 2048 x 512 to 2048 in f32", "block_k=512 ", "", "every size must be at least 1"),
+    ("linear layer of 2048 x 512 to 2048 in f32", "avx512", "avx1", "vectors is one of amx"),
+    ("linear layer of 512 x 1024 to 1024 in bf16", "vectors=avx512", "vectors=neon", "no instruction"),
+    ("convolution of 2 x 16 x 28 x 28, 3 x 3", "block_k=144", "block_k=28", "or the 9 of whole windows"),
+    ("attention of 2 x 4 x 256 x 64 in bf16", "block_m=258", "block_m=64", "not made of register tiles"),
+    ("attention of 2 x 4 x 256 x 64 in bf16", "block_m=258 ", "", "block_m, block_k, thread_m"),
+    ("attention of 2 x 4 x 256 x 64 in bf16", "online-softmax{", "online-softmax{rows=1 ", "share columns"),
+    ("attention of one query to 512 keys", "bind{axis=j to=block}", "bind{axis=j to=cluster}", "packed"),
+]
+
+
+@pytest.mark.parametrize(("name", "step", "edited", "reason"), CPU_REFUSED)
+def test_a_step_of_a_cpu_that_is_not_legal_is_an_error_that_says_why(name, step, edited, reason):
+    program, inputs = PROGRAMS[name]
+    captured, target = capture(program, inputs), find_target("cpu:znver4:cores=2")
+    (line,) = schedule_lines(Program(captured, target))
+    assert step in line
+    with pytest.raises(UsageError, match=reason):
+        Program(captured, target, line.replace(step, edited))
+
+
+def test_pairs_are_refused_on_a_cpu_without_their_instruction():
+    captured = capture(*PROGRAMS["linear layer of 512 x 1024 to 1024 in bf16"])
+    (line,) = schedule_lines(Program(captured, find_target("cpu:znver4:cores=2")))
+    with pytest.raises(UsageError, match="cpu:avx2 has no instruction for pairs of bf16"):
+        Program(captured, find_target("cpu:avx2"), line)
+
+
+@pytest.mark.parametrize("name", [name for name, *_ in CPU_EDITS])
+def test_a_schedule_of_a_cpu_is_refused_on_a_gpu(name):
+    captured = capture(*PROGRAMS[name])
+    (line,) = schedule_lines(Program(captured, find_target("cpu:znver4:cores=2")))
+    with pytest.raises(DeploError, match="is scheduled for a CPU"):
+        Program(captured, find_target("sm_90a"), line)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@
 // RUN: deplo-opt %s -p 'online-softmax{target=sm_80}' --check-each-pass >/dev/null
 
 // What is chosen may be said.
-// ROWS: rows is one of 128, 64, 32, 16, not 24
+// ROWS: rows is one of 128, 64, 32, 16, 1, not 24
 // SLABS: online-softmax: k_y_reduce: declined: its keys and values are no slabs that warpgroups multiply
 // GROUP-ROWS: a warpgroup has 64 rows, not 16
 

@@ -4,9 +4,13 @@
 // RUN: deplo-opt %s -p 'online-softmax{target=cpu:avx512 thread_m=2 block_m=4 block_k=32}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ASKED
 // RUN: deplo-opt %s -p 'online-softmax{target=cpu:avx512 thread_m=2 block_m=4 block_k=32}' --split-input-file --check-each-pass >/dev/null
 // RUN: deplo-opt %s -p 'online-softmax{target=cpu:avx512 thread_n=20}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=MISFIT
+// RUN: deplo-opt %s -p 'online-softmax{thread_m=2 block_m=4 block_k=32 thread_n=16 vectors=avx512}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GIVEN
+// RUN: deplo-opt %s -p 'online-softmax{rows=1}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=ALONE
 // RUN: deplo-opt %s -p 'online-softmax{target=sm_80}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=GPU
 
 // ASKED: online-softmax: attention: 20800 bytes of scores are computed in 5 parts of a row, as asked
+// GIVEN: online-softmax: attention: 20800 bytes of scores are computed in 5 parts of a row
+// ALONE: online-softmax: attention: declined: its rows share columns
 // MISFIT: online-softmax: attention: declined: thread_n = 20 is not a multiple of the 16 elements of a vector
 // MISFIT: online-softmax: attention: 20800 bytes of scores are computed in 1 parts of a row
 
