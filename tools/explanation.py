@@ -25,6 +25,7 @@ from ..passes.pipeline_text import steps_text
 from ..passes.pipelines import make_passes
 from ..passes.schedule.fill import FillPass
 from ..passes.schedule.primitive import Primitive
+from ..passes.tile.apply_schedules import ApplySchedulesPass
 from ..program import Program
 from ..program_stages import make_context, passes_to, stage_of
 from ..runtime.cuda import CudaProgram
@@ -35,6 +36,10 @@ WHOLE = "split-matmul-k"
 
 FORWARD = ("fuse-loops", "split-matmul-k")
 """Passes whose decisions are about a kernel and name what it became; others name what the kernel was."""
+
+
+BESIDE = "transpose-weights"
+"""The pass whose decisions name what stands beside the kernel, which is made of what it was made of."""
 
 
 @dataclass(frozen=True)
@@ -156,22 +161,29 @@ def schedule_lines(program: Program) -> list[str]:
     left = {kernel.name for kernel in program.plan.kernels}
     names = dict.fromkeys(roots.get(kernel.name, kernel.name) for kernel in program.plan.kernels)
     merged = {name: [n for n in roots if roots[n] == name and n not in left] for name in names}
-    return [_schedule_line(name, merged[name], decisions, roots) for name in names]
+    beside = {roots[kernel] for kernel in roots if kernel in left and roots[kernel] in left}
+    named = {*roots, *beside}
+    return [_schedule_line(name, merged[name], decisions, roots, named) for name in names]
 
 
 def _schedule_line(
-    name: str, merged: list[str], decisions: list[Decision], roots: dict[str, str]
+    name: str,
+    merged: list[str],
+    decisions: list[Decision],
+    roots: dict[str, str],
+    named: set[str],
 ) -> str:
     """What became of one kernel of Loop IR, or of several that were `merged` into it.
 
-    Steps about one of several kernels that it became name it.
+    Steps about one of several kernels that it became, which are `named`, name it.
     """
     own = [d for d in decisions if name in (d.kernel, roots.get(d.kernel))]
     if others := list(dict.fromkeys(d.pass_name for d in own if d.steps is None)):
         return f"{name}: no pipeline yet: {', '.join(others)}"
     steps = [
-        replace(step, kernel=d.kernel) if isinstance(step, Primitive) and d.kernel in roots else step
+        replace(step, kernel=d.kernel) if isinstance(step, Primitive) and d.kernel in about else step
         for d in own
+        for about in (set[str]() if d.pass_name == ApplySchedulesPass.name else named,)
         for step in make_passes(parse_pipeline(d.steps or ""))
     ]
     # Passes that are no primitives are about all kernels: the last time is enough.
@@ -218,7 +230,7 @@ def _history(name: str, decisions: Sequence[Decision]) -> set[str]:
     """What a kernel was called, and is made of."""
     names = {name}
     for decision in reversed(decisions):
-        if not decision.fired or not decision.others:
+        if not decision.fired or not decision.others or decision.pass_name == BESIDE:
             continue
         if decision.pass_name in FORWARD:
             if names.intersection(decision.others):

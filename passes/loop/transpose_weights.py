@@ -184,22 +184,22 @@ def _lying_together(
     return [*dims[:-count], place], [*extents[:-count], extent]
 
 
-def _apply(kernel: KernelOp) -> tuple[bool, str]:
-    """Turn the weights of a kernel: whether they are turned, and what they lie as then or why they stay."""
+def _apply(kernel: KernelOp) -> tuple[list[KernelOp], str]:
+    """Turn the weights of a kernel: the copies of them, and what they lie as then or why there are none."""
     if perfect_nest(kernel) and is_contraction(kernel):
         rows = _find_rows(kernel)
         if isinstance(rows, str):
-            return False, rows
-        turn_weights(kernel, *rows, "row")
-        return True, "its weights lie as its sums do"
+            return [], rows
+        return [turn_weights(kernel, *rows, "row")], "its weights lie as its sums do"
     found = _find(kernel)
     if isinstance(found, str):
-        return False, found
+        return [], found
+    copies: list[KernelOp] = []
     channel = perfect_nest(kernel)[-1].induction_var
     for load in found:
         counters = [*dict.fromkeys(v for v in load.indices if v is not channel), channel]
-        turn_weights(kernel, load, counters, "channel", _widening(load))
-    return True, "its weights lie as its channels do"
+        copies.append(turn_weights(kernel, load, counters, "channel", _widening(load)))
+    return copies, "its weights lie as its channels do"
 
 
 def loop_of(counter: SSAValue) -> ForOp:
@@ -218,5 +218,7 @@ class TransposeWeightsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in open_kernels(op):
-            done, said = _apply(kernel)
-            record(self.name, kernel.sym_name.data, done, said, kernel)
+            copies, said = _apply(kernel)
+            names = tuple(copy.sym_name.data for copy in copies)
+            steps = [self] if copies else None
+            record(self.name, kernel.sym_name.data, bool(copies), said, kernel, names, steps)

@@ -48,6 +48,11 @@ class Turned(nn.Module):
         return x.T + y
 
 
+class ChannelsLast(nn.Module):
+    def forward(self, x, w):
+        return F.conv2d(x.permute(0, 3, 1, 2), w, groups=32).permute(0, 2, 3, 1)
+
+
 class Attention(nn.Module):
     def forward(self, query, key, value):
         return F.scaled_dot_product_attention(query, key, value)
@@ -89,6 +94,10 @@ PROGRAMS = {
     "depthwise convolution of 64 x 56 x 56, 3 x 3": (
         nn.Conv2d(64, 64, 3, padding=1, groups=64),
         tensors((1, 64, 56, 56)),
+    ),
+    "depthwise convolution of 20 x 20 x 32, channels last": (
+        ChannelsLast(),
+        tensors((1, 20, 20, 32), (32, 1, 3, 3)),
     ),
     "attention of one query to 512 keys": (
         Attention(),
