@@ -198,6 +198,7 @@ def _lgamma(x: torch.Tensor) -> torch.Tensor:
     turned = product * (math.pi / (math.pi * offset).sin().abs())
     log = torch.where(reflected, turned, product).log()
     value = torch.where(reflected, log - stirling, stirling - log)
+    value = torch.where((x == 1) | (x == 2), 0.0, value)
     return torch.where(x.isinf(), math.inf, value)
 
 

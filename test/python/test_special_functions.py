@@ -42,7 +42,7 @@ EXACT: dict[torch._ops.OpOverload, tuple[Callable[[mpmath.mpf], mpmath.mpf], lis
 IN_F32 = {aten.erfc.default, aten.erfinv.default, aten.special_ndtri.default}
 """What is computed in f32: to five units in the last place; the others have all their digits."""
 
-EDGES = [0.0, -0.0, 1.0, -1.0, -2.0, -7.0, 0.5, 1.5, math.inf, -math.inf, math.nan, 1e-45, 3e38]
+EDGES = [0.0, -0.0, 1.0, 2.0, -1.0, -2.0, -7.0, 0.5, 1.5, math.inf, -math.inf, math.nan, 1e-45, 3e38]
 
 
 def relative_errors(result: torch.Tensor, exact: list[mpmath.mpf]) -> list[float]:
@@ -117,6 +117,10 @@ def test_programs_agree_with_eager() -> None:
     args = tuple(torch.rand(7, 5, generator=generator) + 0.2 for _ in range(2))
     compiled = deplo.compile(some_of_them, args, target="cpu")(*args)
     torch.testing.assert_close(compiled, some_of_them(*args))
+
+
+def test_zeros_of_lgamma_are_exact() -> None:
+    assert SPECIAL_FUNCTIONS[aten.lgamma.default](torch.tensor([1.0, 2.0])).tolist() == [0, 0]
 
 
 def test_gradients_agree_with_eager() -> None:
