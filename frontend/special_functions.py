@@ -307,7 +307,7 @@ def _ldexp(value: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
 
 _HALF = (torch.float16, torch.bfloat16)
 
-def _round(value: torch.Tensor, *, decimals: int) -> Any:
+def _round(value: torch.Tensor, *, decimals: int | torch.SymInt) -> Any:
     """Rounds after each step, as eager does."""
     if not value.is_floating_point() or not isinstance(decimals, int):
         return NotImplemented
