@@ -35,6 +35,7 @@ def inputs(train):
     return x.clone().requires_grad_(train), x.clone().requires_grad_(train)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("train", [False, True], ids=["inference", "training"])
 @pytest.mark.parametrize("dynamic", [None, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("name", CHECKED)

@@ -47,6 +47,7 @@ def inputs(rows, targets, train):
     return [(x.clone().requires_grad_(train), t) for _ in range(2)]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("name", "dynamic", "train"),
     [
