@@ -36,7 +36,6 @@ from .unsupported import SourceLine, is_internal
 
 _functorch: Any = cast(Any, torch)._C._functorch
 
-
 UNUSED = "_deplo_unused"
 """The name of a buffer that stands for state where a program has none."""
 
