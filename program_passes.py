@@ -15,7 +15,7 @@ from .codegen.llvm_sources import llvm_sources
 from .garbage import fewer_collections
 from .machine.targets import Target
 from .passes.decisions import recording
-from .passes.tuned import Answer, tuned_by
+from .passes.tuned import Lines, tuned_by
 from .program_cache import Compiled
 from .program_stages import Compilation, make_context, passes_to, stage_of, stages_of
 from .runtime.jit import assembly
@@ -23,12 +23,12 @@ from .tune.book import open_book
 
 
 def run_passes(
-    module: ModuleOp, target: Target, schedule: str, tuned: Answer | None, compilation: Compilation
+    module: ModuleOp, target: Target, schedule: str, tuned: Lines, compilation: Compilation
 ) -> Compiled:
     """Compile a module of Torch IR, which is changed; `compilation` is told of each pass.
 
-    `tuned` says what was found best for a kernel. Each stage is verified but that of LLVM IR, whose ops are
-    many: LLVM verifies its text.
+    `tuned` has the lines that were found best for kernels. Each stage is verified but that of LLVM IR, whose
+    ops are many: LLVM verifies its text.
     """
     context = make_context()
     last = list(stages_of(target))[-1]
@@ -52,7 +52,7 @@ def module_at(stage: str, module: ModuleOp, target: Target, schedule: str) -> Mo
     """The module that one of Torch IR becomes at a stage."""
     module = module.clone()
     context = make_context()
-    with tuned_by(open_book(target).answer):
+    with tuned_by(open_book(target, schedule).lines):
         for _, passes in passes_to(stage, target, schedule, stage_of(module)):
             for each in passes:
                 each.apply(context, module)

@@ -117,12 +117,12 @@ def compile_module(
 ) -> Compiled:
     """Compile a module of Torch IR, or find what compiling it gave; `compilation` is told about it."""
     start = time.perf_counter()
-    book = open_book(target)
+    book = open_book(target, schedule)
     key = program_key(module, target, schedule, book.digest) if is_used() else None
     compiled = None if key is None else find(key)
     if compiled is None:
         copy = module.clone()
-        compiled = compiler().run_passes(copy, target, schedule, book.answer, compilation)
+        compiled = compiler().run_passes(copy, target, schedule, book.lines, compilation)
         # Fallbacks name the user's lines, which are not in the key.
         if key is not None and not compilation.fallbacks:
             keep(key, compiled)

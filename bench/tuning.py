@@ -192,7 +192,7 @@ def measure(case: Case, place: Place, seconds: float, rounds: int) -> dict[str, 
     kernels = [
         {
             "kernel": each.name,
-            "choices": None if each.choices is None else dict(each.choices),
+            "schedule": each.schedule,
             "ratio": each.ratio,
             "finished": each.finished,
         }

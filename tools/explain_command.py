@@ -13,7 +13,7 @@ from ..program import Program
 from ..program_stages import passes_to, stages_of
 from .compiling import add_compile_options, capture_source, load
 from .console import write_output
-from .explanation import Cost, KernelExplanation, explain, schedule_lines, why_not
+from .explanation import Cost, KernelExplanation, explain, lines_of, why_not
 from .target_option import add_target_option
 
 NAME = "explain"
@@ -47,7 +47,7 @@ def main(options: argparse.Namespace) -> int:
         write_output(_why_not(program, options.why_not))
         return 0
     if options.schedule_only:
-        write_output("".join(f"{line}\n" for line in schedule_lines(program)))
+        write_output("".join(f"{line}\n" for line in lines_of(program)))
         return 0
     kernels, note = explain(program)
     if options.json:

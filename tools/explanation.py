@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-from xdsl.utils.arg_spec import parse_pipeline
 
 from ..analysis.coalescing import AccessCost, access_costs
 from ..analysis.cost import hints_of, traffic, work
@@ -21,11 +19,7 @@ from ..dialects.tile import LaunchOp
 from ..errors import MissingEnvironmentError
 from ..machine.matrix_instructions import MatrixInstruction
 from ..passes.decisions import Decision
-from ..passes.pipeline_text import steps_text
-from ..passes.pipelines import make_passes
-from ..passes.schedule.fill import FillPass
-from ..passes.schedule.primitive import Primitive
-from ..passes.tile.apply_schedules import ApplySchedulesPass
+from ..passes.schedule_lines import schedule_lines
 from ..program import Program
 from ..program_stages import make_context, passes_to, stage_of
 from ..runtime.cuda import CudaProgram
@@ -149,63 +143,12 @@ def why_not(program: Program, pass_name: str) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def schedule_lines(program: Program) -> list[str]:
+def lines_of(program: Program) -> list[str]:
     """For each kernel, the pipeline of primitives from Loop IR to Tile IR, or which passes are none yet."""
     segments = dict(passes_to("tile", program.target, program.schedule, stage_of(program.code.module)))
-    road = {each.name for each in segments["tile"]}
-    decisions = [d for d in program.compilation.decisions if d.fired and d.pass_name in road]
-    roots: dict[str, str] = {}
-    for decision in decisions:
-        root = roots.get(decision.kernel, decision.kernel)
-        roots |= {name: root for name in decision.others if name != root}
-    left = {kernel.name for kernel in program.plan.kernels}
-    names = dict.fromkeys(roots.get(kernel.name, kernel.name) for kernel in program.plan.kernels)
-    merged = {name: [n for n in roots if roots[n] == name and n not in left] for name in names}
-    beside = {roots[kernel] for kernel in roots if kernel in left and roots[kernel] in left}
-    named = {*roots, *beside}
-    return [_schedule_line(name, merged[name], decisions, roots, named) for name in names]
-
-
-def _schedule_line(
-    name: str,
-    merged: list[str],
-    decisions: list[Decision],
-    roots: dict[str, str],
-    named: set[str],
-) -> str:
-    """What became of one kernel of Loop IR, or of several that were `merged` into it.
-
-    Steps about one of several kernels that it became, which are `named`, name it.
-    """
-    own = [d for d in decisions if name in (d.kernel, roots.get(d.kernel))]
-    if others := list(dict.fromkeys(d.pass_name for d in own if d.steps is None)):
-        return f"{name}: no pipeline yet: {', '.join(others)}"
-    steps = [
-        replace(step, kernel=d.kernel) if isinstance(step, Primitive) and d.kernel in about else step
-        for d in own
-        for about in (set[str]() if d.pass_name == ApplySchedulesPass.name else named,)
-        for step in make_passes(parse_pipeline(d.steps or ""))
-    ]
-    # Passes that are no primitives are about all kernels: the last time is enough.
-    once = [s for n, s in enumerate(steps) if isinstance(s, Primitive) or s not in steps[n + 1 :]]
-    return f"{'+'.join((*merged, name))}: {steps_text(_merged(once))}"
-
-
-def _merged(steps: Sequence[ModulePass]) -> list[ModulePass]:
-    """Steps that do what these do; what neighbours say of slabs, one says."""
-    merged: list[ModulePass] = []
-    for step in steps:
-        last = merged[-1] if merged else None
-        if (
-            isinstance(step, FillPass)
-            and isinstance(last, FillPass)
-            and step.kernel == last.kernel
-            and not step.given.keys() & last.given.keys()
-        ):
-            merged[-1] = replace(last, **step.given)
-        else:
-            merged.append(step)
-    return merged
+    kernels = [kernel.name for kernel in program.plan.kernels]
+    lines = schedule_lines(program.compilation.decisions, segments["tile"], kernels)
+    return [str(line) for line in lines]
 
 
 def _kernels(program: Program, stop_after: str | None) -> dict[str, KernelOp]:

@@ -12,7 +12,7 @@ from ..machine.host_cpu import find_target
 from ..machine.targets import TARGETS
 from ..program import choose_target, module_for
 from ..tune.book import machine_text, versions_text
-from ..tune.database import CHOICE_NAMES, Tuning
+from ..tune.database import Tuning
 from ..tune.session import open_database, tune
 from ..tune.settings import Settings, seconds_of
 from .compiling import capture_source, load, progress
@@ -113,12 +113,10 @@ def _tell(line: str) -> None:
 
 def _line(tuning: Tuning) -> str:
     """A tuning in words."""
-    if tuning.choices is None or tuning.ratio is None:
+    if tuning.schedule is None or tuning.ratio is None:
         said = "the model's choice is best"
     else:
-        (names,) = [names for names in CHOICE_NAMES if set(names) == set(tuning.choices)]
-        listed = ",".join(f"{name}={tuning.choices[name]}" for name in names)
-        said = f"{1 / tuning.ratio:.2f} times as fast with {listed}"
+        said = f"{1 / tuning.ratio:.2f} times as fast with {tuning.schedule}"
     state = "" if tuning.finished else ", to be continued"
     where = "" if _is_here(tuning) else ", not for here and now"
     return f"{tuning.name} ({tuning.key.kernel[:8]}): {said}{state}{where}"

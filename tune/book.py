@@ -1,44 +1,43 @@
-"""What compiling asks of the tuning database: the choices that were found for a kernel on this machine."""
+"""What compiling asks of the tuning database: the schedules that were found for kernels on this machine."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from ..dialects.schedule import split_schedules
 from ..errors import DeploError, UsageError
 from ..machine.targets import Target
+from ..passes.tuned import Lines
 from ..program_cache import compiler_digest
 from ..runtime.cache import open_cache
 from ..runtime.gpus import describe_gpu
 from ..runtime.nvrtc import nvrtc_version
 from ..runtime.threads import thread_count
-from .database import Choices, Database, choices_text, digest_of
+from .database import Database
 
 FILE = "tuning.sqlite"
 
 
 @dataclass(frozen=True)
 class Book:
-    """Kernel digest -> the choices that were measured to be best."""
+    """What kernels compute, as a digest -> the steps that were measured to be best."""
 
-    choices: Mapping[str, Choices] = field(default_factory=dict[str, Choices])
+    schedules: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
-    def answer(self) -> Callable[[str], Choices | None] | None:
-        """What says the choices for a kernel, by its canonical text; None if nothing was tuned."""
-        return self._choices_for if self.choices else None
-
-    def _choices_for(self, canonical: str) -> Choices | None:
-        return self.choices.get(digest_of(canonical))
+    def lines(self) -> Lines:
+        """The same for `tuned_by`."""
+        return {tuple(kernels.split("+")): steps for kernels, steps in self.schedules.items()}
 
     @property
     def digest(self) -> str:
         """What a compiled program depends on; empty if nothing was tuned."""
-        listed = sorted((kernel, choices_text(c)) for kernel, c in self.choices.items())
+        listed = sorted(self.schedules.items())
         return hashlib.sha256(repr(listed).encode()).hexdigest() if listed else ""
 
 
@@ -48,10 +47,13 @@ def database_path() -> Path | None:
     return None if directory is None else directory / FILE
 
 
-def open_book(target: Target) -> Book:
-    """What was tuned for a target on this machine; where that cannot be read, nothing was."""
+def open_book(target: Target, asked: str = "") -> Book:
+    """What was tuned for a target on this machine; where that cannot be read, nothing was.
+
+    The choices in `asked`, a schedule, are asked of all kernels, and come before it.
+    """
     path = database_path()
-    if path is None or not path.exists():
+    if path is None or not path.exists() or split_schedules(asked)[1]:
         return Book()
     try:
         machine = machine_text(target)

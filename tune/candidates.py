@@ -22,7 +22,7 @@ from ..runtime.nvrtc import MAX_THREADS
 from ..runtime.plan import Plan
 from ..runtime.threads import thread_count
 from .database import Choices, choices_text
-from .kernels import passes_with
+from .kernels import passes_below, passes_with
 
 Program = CpuProgram | CudaProgram
 
@@ -31,13 +31,13 @@ AHEAD_SECONDS = 10.0
 
 
 def plan_kernel(text: str, scheduled_by: str, choices: Choices | None, target: str) -> Plan:
-    """One kernel with the choices asked for, else as the model decides. Raises DeploError.
+    """Kernels that become one, with choices asked of the pass `scheduled_by`, else as the model decides.
 
-    `scheduled_by` is the pass that decides, as which the text is met.
+    The text is Loop IR. Raises DeploError.
     """
     context, machine = make_context(), find_target(target)
     module = Parser(context, text).parse_module()
-    for each in passes_with(machine, scheduled_by, choices):
+    for each in [*passes_with(machine, scheduled_by, choices), *passes_below(machine)]:
         each.apply(context, module)
     verify_module(module)
     sources = kernel_texts(module) if machine.is_gpu else llvm_sources(module)

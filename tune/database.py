@@ -1,9 +1,9 @@
 """What was measured, kept: one SQLite file beside the compiled code, text and numbers only.
 
-A *tuning* is the search for one kernel: its key is a digest of the kernel's canonical text, the machine, the
-versions of what compiles and measures, and the settings of the search. Nothing else may change its result.
-A *trial* is one candidate of it. Each is written as soon as it is known, so a search that is killed loses no
-more than the candidate it was at.
+A *tuning* is the search for one kernel: its key is a digest of what the kernel computes, the machine, the
+versions of what compiles and measures, and the settings of the search. Nothing else may change its result,
+which is the line of a schedule (`passes/tuned.py`). A *trial* is one candidate of it, by its choices. Each is
+written as soon as it is known, so a search that is killed loses no more than the candidate it was at.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
@@ -21,7 +22,9 @@ from ..analysis.cpu_softmax import SoftmaxChoices
 from ..analysis.cpu_tiles import CpuTiling
 from ..analysis.gpu_choices import RowShape, TilingChoices
 from ..dialects.schedule import CHOICES
-from ..errors import DeploError, UsageError
+from ..errors import DeploError, UsageError, counted
+from ..passes.tile.apply_schedules import read_steps
+from ..passes.tuned import check_names
 
 Choices = Mapping[str, Any]
 """What is chosen for a kernel, by name: numbers, and words that `CHOICES` has."""
@@ -32,14 +35,14 @@ CHOICE_NAMES = tuple(
 )
 """The names of what is chosen for a kernel, by the pass that chooses."""
 
-FORMAT = 4
+FORMAT = 5
 OUTCOMES = ("timed", "same", "refused", "failed", "wrong", "impossible", "timeout")
 """What may become of a candidate and is kept; one that other work disturbed is not."""
 
 _TABLES = """
 create table if not exists tunings (
   key text primary key, kernel text not null, name text not null, machine text not null,
-  versions text not null, settings text not null, choices text, ratio real, finished integer not null);
+  versions text not null, settings text not null, schedule text, ratio real, finished integer not null);
 create table if not exists trials (
   key text not null, choices text not null, rounds integer not null, outcome text not null, ratio real,
   note text not null, primary key (key, choices, rounds));
@@ -52,7 +55,7 @@ class Key:
     """What a search is for, and how it goes on."""
 
     kernel: str
-    """A digest of the kernel's canonical text."""
+    """The digest of what a kernel computes; of kernels that become one, all of them, with `+` between."""
     machine: str
     versions: str
     settings: str
@@ -80,18 +83,13 @@ def worst(trials: Sequence[Trial]) -> Trial:
 
 @dataclass(frozen=True)
 class Tuning:
-    """The result of a search so far: the best choices, or None where the model's own are best."""
+    """The result of a search so far: the best schedule's steps, or None where the model's own is best."""
 
     key: Key
     name: str
-    choices: Choices | None
+    schedule: str | None
     ratio: float | None
     finished: bool
-
-
-def digest_of(kernel: str) -> str:
-    """The digest of a kernel's canonical text."""
-    return hashlib.sha256(kernel.encode()).hexdigest()
 
 
 def choices_text(choices: Choices) -> str:
@@ -126,7 +124,9 @@ class Database:
             if create:
                 path.chmod(0o600)
                 (found,) = self._connection.execute("pragma user_version").fetchone()
-                if found == 0:
+                if 0 < found < FORMAT:
+                    self._drop(found)
+                if found < FORMAT:
                     self._connection.executescript(_TABLES)
                     self._connection.execute(f"pragma user_version = {FORMAT}")
             (found,) = self._connection.execute("pragma user_version").fetchone()
@@ -138,6 +138,16 @@ class Database:
             raise DeploError(
                 f"the tuning database {path} has format {found}, not {FORMAT}; remove it to begin anew"
             )
+
+    def _drop(self, format: int) -> None:
+        """Forget what another version of deplo measured in its own way, and say so."""
+        (count,) = self._connection.execute("select count(*) from tunings").fetchone()
+        self._connection.executescript("drop table tunings; drop table if exists trials;")
+        warnings.warn(
+            f"{counted(count, 'tuning')} of an older format ({format}, now {FORMAT}) dropped from "
+            f"{self.path}: tune again",
+            stacklevel=3,
+        )
 
     def close(self) -> None:
         """Let go of the file."""
@@ -171,14 +181,13 @@ class Database:
         return {(choices, rounds): Trial(*found) for choices, rounds, *found in rows}
 
     def settle(
-        self, key: Key, choices: Choices | None, ratio: float | None, *, finished: bool
+        self, key: Key, schedule: str | None, ratio: float | None, *, finished: bool
     ) -> None:
-        """Keep what is best so far."""
-        text = None if choices is None else choices_text(choices)
+        """Keep what is best so far: steps without names."""
         with self._connection as connection:
             connection.execute(
-                "update tunings set choices = ?, ratio = ?, finished = ? where key = ?",
-                (text, ratio, int(finished), key.digest),
+                "update tunings set schedule = ?, ratio = ?, finished = ? where key = ?",
+                (schedule, ratio, int(finished), key.digest),
             )
 
     def forget(self, key: Key) -> None:
@@ -195,27 +204,26 @@ class Database:
         """Every tuning."""
         yield from self._tunings("1 = ?", 1)
 
-    def best(self, machine: str, versions: str) -> dict[str, dict[str, Any]]:
-        """The choices that were found for each kernel, by its digest: the fastest, whatever the settings."""
-        best: dict[str, dict[str, Any]] = {}
+    def best(self, machine: str, versions: str) -> dict[str, str]:
+        """The steps that were found for each kernel, by its digest: the fastest, whatever the settings."""
+        best: dict[str, str] = {}
         ratios: dict[str, float] = {}
         for tuning in self._tunings("machine = ? and versions = ? order by key", machine, versions):
-            if tuning.choices is not None and tuning.ratio is not None:
+            if tuning.schedule is not None and tuning.ratio is not None:
                 if tuning.ratio < ratios.get(tuning.key.kernel, 1.0):
-                    best[tuning.key.kernel] = dict(tuning.choices)
+                    best[tuning.key.kernel] = tuning.schedule
                     ratios[tuning.key.kernel] = tuning.ratio
         return best
 
     def _tunings(self, condition: str, *values: Any) -> Iterator[Tuning]:
         rows = self._connection.execute(
-            "select kernel, machine, versions, settings, name, choices, ratio, finished from tunings "
+            "select kernel, machine, versions, settings, name, schedule, ratio, finished from tunings "
             f"where {condition}",
             values,
         )
-        for kernel, machine, versions, settings, name, choices, ratio, finished in rows.fetchall():
+        for kernel, machine, versions, settings, name, schedule, ratio, finished in rows.fetchall():
             key = Key(kernel, machine, versions, settings)
-            made = None if choices is None else choices_of(json.loads(choices))
-            yield Tuning(key, name, made, ratio, bool(finished))
+            yield Tuning(key, name, schedule, ratio, bool(finished))
 
     # ------------------------------------------------------------------ other machines
 
@@ -225,7 +233,7 @@ class Database:
             {
                 **asdict(tuning.key),
                 "name": tuning.name,
-                "choices": tuning.choices,
+                "schedule": tuning.schedule,
                 "ratio": tuning.ratio,
                 "finished": tuning.finished,
                 "trials": [
@@ -251,7 +259,7 @@ class Database:
             self.begin(tuning.key, tuning.name)
             for choices, rounds, trial in trials:
                 self.add_trial(tuning.key, choices, rounds, trial)
-            self.settle(tuning.key, tuning.choices, tuning.ratio, finished=tuning.finished)
+            self.settle(tuning.key, tuning.schedule, tuning.ratio, finished=tuning.finished)
         return len(read)
 
 
@@ -260,7 +268,8 @@ def _read(row: dict[str, Any]) -> tuple[Tuning, list[tuple[dict[str, Any], int, 
     texts = [row[name] for name in ("kernel", "machine", "versions", "settings", "name")]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a key that is no text")
-    choices = None if row["choices"] is None else choices_of(row["choices"])
+    if (schedule := row["schedule"]) is not None:
+        read_steps(check_names(str(schedule)))
     trials = [
         (
             choices_of(trial["choices"]),
@@ -270,7 +279,7 @@ def _read(row: dict[str, Any]) -> tuple[Tuning, list[tuple[dict[str, Any], int, 
         for trial in row["trials"]
     ]
     key = Key(*texts[:4])
-    return Tuning(key, texts[4], choices, _ratio(row["ratio"]), bool(row["finished"])), trials
+    return Tuning(key, texts[4], schedule, _ratio(row["ratio"]), bool(row["finished"])), trials
 
 
 def _outcome(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from ..analysis import cpu_problems
 from ..dialects.loop import KernelOp
@@ -19,11 +19,8 @@ from ..runtime.threads import thread_count
 from .gpu_spaces import find_shape_space, find_tiling_space
 from .spaces import RowSpace, SoftmaxSpace, Space, TilingSpace
 
-Found = tuple[Space, Sequence[KernelOp]] | str
-"""A space, and the kernels that it is of, which become one; or why nothing is to be decided."""
-
-Find = Callable[[KernelOp, LaunchOp, Target], Found]
-"""What a pass decides for a kernel that is one launch, as it meets it."""
+Find = Callable[[KernelOp, LaunchOp, Target], Space | str]
+"""What a pass decides for a kernel that is one launch, as it meets it; or why it decides nothing."""
 
 
 def cpu_of(target: Target) -> Cpu:
@@ -32,35 +29,33 @@ def cpu_of(target: Target) -> Cpu:
     return target.cpu
 
 
-def _softmaxes(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
+def _softmaxes(kernel: KernelOp, launch: LaunchOp, target: Target) -> Space | str:
     found = online_softmax.find_problem(kernel, cpu_of(target))
     if isinstance(found, str):
         return found
-    return SoftmaxSpace(found[1], cpu_of(target), thread_count()), (*found[0].producers, kernel)
+    return SoftmaxSpace(found[1], cpu_of(target), thread_count())
 
 
-def _tilings(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
+def _tilings(kernel: KernelOp, launch: LaunchOp, target: Target) -> Space | str:
     found = cpu_problems.find_problem(launch)
     if isinstance(found, str):
         return found
-    return TilingSpace(found[1], cpu_of(target), thread_count()), (kernel,)
+    return TilingSpace(found[1], cpu_of(target), thread_count())
 
 
-def _rows(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
+def _rows(kernel: KernelOp, launch: LaunchOp, target: Target) -> Space | str:
     found = schedule_rows.find_problem(kernel, launch)
     if isinstance(found, str):
         return found
-    return RowSpace(found, cpu_of(target), thread_count()), (kernel,)
+    return RowSpace(found, cpu_of(target), thread_count())
 
 
-def _gpu_tilings(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
-    found = find_tiling_space(kernel, target)
-    return found if isinstance(found, str) else (found, (kernel,))
+def _gpu_tilings(kernel: KernelOp, launch: LaunchOp, target: Target) -> Space | str:
+    return find_tiling_space(kernel, target)
 
 
-def _gpu_rows(kernel: KernelOp, launch: LaunchOp, target: Target) -> Found:
-    found = find_shape_space(kernel, launch, target)
-    return found if isinstance(found, str) else (found, (kernel,))
+def _gpu_rows(kernel: KernelOp, launch: LaunchOp, target: Target) -> Space | str:
+    return find_shape_space(kernel, launch, target)
 
 
 SchedulingPass = (

@@ -290,8 +290,8 @@ class Search:
         self.tell(f"{self.kernel.name}: {_said(choices)}: {trial.outcome}, {took}{trial.note}")
         return trial
 
-    def _confirm(self, until: float) -> tuple[Choices | None, float | None]:
-        """The fastest candidate that is still faster when timed longer, if there is one."""
+    def _confirm(self, until: float) -> tuple[str | None, float | None]:
+        """The schedule of the fastest candidate that is still faster when timed longer, if there is one."""
 
         def final(text: str, rounds: int, *, fresh: bool = False) -> Trial:
             trial = self._trial(self.seen[text], rounds, fresh=fresh)
@@ -307,8 +307,12 @@ class Search:
         self.measure.expect([])
         for text in self._faster(times, limit)[:CONFIRMED]:
             trial = final(text, rounds * CONFIRMING, fresh=True)
-            if trial.ratio is not None and trial.ratio < limit:
-                return dict(self.seen[text]), trial.ratio
+            if trial.ratio is None or trial.ratio >= limit:
+                continue
+            try:
+                return self.kernel.steps_for(self.seen[text]), trial.ratio
+            except DeploError as error:
+                self.tell(f"{self.kernel.name}: {_said(self.seen[text])}: not kept: {error}")
         return None, None
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""`apply-schedules`: carries out the schedules that people gave, each on its kernel.
+"""`apply-schedules`: carries out the schedules that people gave and tuning found, each on its kernel.
 
     loop.kernel @k(%x) ... attributes {schedule = "tileify,split{axis=j by=64},bind{axis=j_outer to=block}"}
 
@@ -9,6 +9,8 @@ or, as `deplo explain --schedule-only` prints it and `--schedule` takes it, a li
 A schedule is a pipeline of primitives and of passes of `loop-to-tile`, and makes a launch. It is carried out
 on its kernel alone, and on those that this one becomes. That of kernels that become one names all of them,
 `k_scores+k_softmax: ...`. A step that is not legal is an error, which names it.
+Kernels that no schedule is given for get the one that was found for them by measuring (`passes/tuned.py`), if
+its steps are legal.
 The launch has `schedule(#tile.schedule<given = 1>)` then: no pass of `loop-to-tile` adds anything.
 """
 
@@ -28,7 +30,7 @@ from ...analysis.launches import kernels_of, launches_of
 from ...analysis.verify import verify_module
 from ...dialects.loop import KernelOp
 from ...dialects.schedule import ScheduleAttr, split_schedules
-from ...errors import UsageError
+from ...errors import DeploError, UsageError
 from .. import get_all_passes
 from ..decisions import record, recording
 from ..pipeline_text import read_pipeline
@@ -36,6 +38,7 @@ from ..pipelines import order_of
 from ..replacing import rename
 from ..schedule.primitive import Primitive
 from ..symbol_names import insert_kernel
+from ..tuned import tuned_groups
 
 ATTRIBUTE = "schedule"
 """The attribute of a kernel that says how it is scheduled."""
@@ -67,29 +70,47 @@ class ApplySchedulesPass(ModulePass):
         if unknown := [name for name in lines if name not in kernels]:
             listed = f"there are {', '.join(kernels)}" if kernels else "there is none"
             raise UsageError(f"schedule: no kernel is named {unknown[0]}; {listed}")
+        left: list[KernelOp] = []
         for name, kernel in kernels.items():
-            attribute, location = kernel.attributes.pop(ATTRIBUTE, None), kernel.location
+            attribute = kernel.attributes.pop(ATTRIBUTE, None)
             line = lines.get(name, name)
             together = [each for each in kernels if lines.get(each, each) == line]
             if line not in given and attribute is None:
-                record(self.name, name, False, "no schedule is given for it", location)
+                left.append(kernel)
             elif name == together[-1]:  # where all that they need is there
                 text = given[line] if line in given else _text(name, attribute)
-                others = [kernels[each] for each in together]
-                made, steps = _carry_out(ctx, line, others, text)
-                names = tuple(each for each in (*together, *made) if each != name)
-                record(self.name, name, True, "as its schedule says", location, names, steps)
+                self._schedule(ctx, line, [kernels[each] for each in together], text, "as its schedule says")
+        self._schedule_tuned(ctx, left)
 
+    def _schedule_tuned(self, ctx: Context, kernels: Sequence[KernelOp]) -> None:
+        """Schedule what was tuned as it was found to be best, if that is legal."""
+        left = dict.fromkeys(kernels)
+        for group, text in tuned_groups(kernels):
+            group = sorted(group, key=kernels.index)
+            line = "+".join(kernel.sym_name.data for kernel in group)
+            try:
+                self._schedule(ctx, line, group, text, "as tuned")
+            except DeploError as error:
+                record(self.name, line, False, str(error), group[-1])
+                continue
+            for each in group:
+                del left[each]
+        for each in left:
+            record(self.name, each.sym_name.data, False, "no schedule is given for it", each)
 
-def _carry_out(
-    ctx: Context, line: str, kernels: Sequence[KernelOp], text: str
-) -> tuple[list[str], tuple[ModulePass, ...]]:
-    """Schedule kernels; gives the names of what they became and the steps. Raises UsageError."""
-    try:
-        steps = read_steps(text)
-        return schedule_kernels(ctx, kernels, steps), steps
-    except UsageError as error:
-        raise UsageError(f"schedule of {line}: {error}") from None
+    def _schedule(
+        self, ctx: Context, line: str, kernels: Sequence[KernelOp], text: str, told: str
+    ) -> None:
+        """Schedule kernels by the steps of a text. Raises UsageError, with nothing changed."""
+        together, location = [kernel.sym_name.data for kernel in kernels], kernels[-1].location
+        try:
+            steps = read_steps(text)
+            made = schedule_kernels(ctx, kernels, steps)
+        except UsageError as error:
+            raise UsageError(f"schedule of {line}: {error}") from None
+        *_, name = together
+        others = tuple(each for each in (*together, *made) if each != name)
+        record(self.name, name, True, told, location, others, steps)
 
 
 def _text(kernel: str, attribute: Attribute | None) -> str:

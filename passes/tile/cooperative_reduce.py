@@ -17,10 +17,9 @@ and in vectors, where the elements lie in aligned ones,
 
 Thread t visits elements, or vectors, t, t + T, t + 2T, ... of every sweep, so neighbouring threads read
 neighbours. Short rows are shared by a part of a warp, and a block has several. `row_shape.py` has the model;
-where the kernel was tuned (`passes/tuned.py`), what was measured to be best stands in for it. `lanes` and
-`vector` of the schedule override both, as do the options `lanes`, `rows`, `vector` and `keep`. The tail of
-a row and rows past the last one are masked: there a reduction contributes its identity. What stands between
-the sweeps every thread computes; what is stored there, one thread stores.
+`lanes` and `vector` of the schedule override it, as do the options `lanes`, `rows`, `vector` and `keep`. The
+tail of a row and rows past the last one are masked: there a reduction contributes its identity. What stands
+between the sweeps every thread computes; what is stored there, one thread stores.
 
 Declined are CPU targets, kernels without a reduction, contractions (operands that depend on different
 axes of the launch want a register tile instead), reductions over columns (`chunk-reduce` has them), sweeps in
@@ -29,7 +28,7 @@ which neighbouring points read the same, if there are many, and short sweeps tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
@@ -40,7 +39,6 @@ from ...analysis.coalescing import sectors_of_lane
 from ...analysis.cost import hints_of, trips
 from ...analysis.gpu_choices import RowShape
 from ...analysis.launches import open_launches
-from ...analysis.row_neighbours import misfit
 from ...analysis.vectors import accesses_along, is_unit_stride
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
@@ -59,11 +57,9 @@ from ..schedule import partial_threads
 from ..schedule.partial import PartialPass
 from ..schedule.partial_threads import sweeps_of, widest_vector
 from ..schedule.primitive import Primitive, carry_out
-from ..tuned import tuned_choices
 from .blockify_launch import steps_of
 from .row_shape import (
     choose_shape,
-    limits_of,
     most_rows,
     split_rows,
 )
@@ -236,25 +232,15 @@ class CooperativeReducePass(ModulePass):
             for kernel, launch in open_launches(op):
                 self._apply(kernel, launch, target)
 
-    def _shape(self, kernel: KernelOp, launch: LaunchOp, target: Target) -> tuple[RowShape, str]:
-        """The shape of the model or the tuner, with what options and schedule say as far as it can be done.
-
-        Gives, too, whether it was tuned, for people.
-        """
-        best, why = choose_shape(launch, target), ""
-        tuned = tuned_choices([kernel], best.choices)
-        if tuned is not None:
-            wanted = replace(best, **tuned)
-            if (reason := misfit(limits_of(launch), wanted)) is None:
-                best, why = wanted, ", as tuned"
-            else:
-                record(self.name, kernel.sym_name.data, False, reason, launch)
+    def _shape(self, launch: LaunchOp, target: Target) -> RowShape:
+        """The shape of the model, with what options and schedule say as far as it can be done."""
+        best = choose_shape(launch, target)
         schedule = launch.schedule or ScheduleAttr()
         lanes = self.lanes or schedule.get("lanes") or best.lanes
         rows = min(self.rows or best.rows, most_rows(launch), MAX_THREADS // lanes)
         vector = self.vector or schedule.get("vector") or best.vector
         keep = self.keep or best.keep
-        return RowShape(lanes, rows, min(vector, widest_vector(launch)), keep), why
+        return RowShape(lanes, rows, min(vector, widest_vector(launch)), keep)
 
     def _apply(self, kernel: KernelOp, launch: LaunchOp, target: Target) -> None:
         name = kernel.sym_name.data
@@ -263,7 +249,7 @@ class CooperativeReducePass(ModulePass):
             record(self.name, name, False, reason, launch)
             return
         longest = max((sweep.extent.data for sweep in sweeps_of(launch)), key=trips)
-        shape, why = self._shape(kernel, launch, target)
+        shape = self._shape(launch, target)
         location = launch.location
         steps = cooperate(launch, shape)
         reason = f"{shape.lanes} threads share each sweep of up to {longest} elements"
@@ -271,4 +257,4 @@ class CooperativeReducePass(ModulePass):
             reason += f", in vectors of {shape.vector}"
         if shape.rows > 1:
             reason += f"; a block has {shape.rows} rows"
-        record(self.name, name, True, f"{reason}{why}", location, steps=steps)
+        record(self.name, name, True, reason, location, steps=steps)

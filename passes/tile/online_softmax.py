@@ -26,8 +26,8 @@ an associative combiner. x is anything that is computed from one score: scaled, 
 Where no two rows share a column, as in attention of one query, nothing is packed: a block computes all scores
 of a row, and what follows from them (`row_softmax.py`). Otherwise very few rows or columns stay as they are.
 On a GPU it is done where warps can multiply bf16 or f16 (`warp_softmax.py`). `analysis/cpu_softmax.py` has
-the model that decides how the rest is shared out. Where the kernels were tuned (`passes/tuned.py`), what was
-measured to be best stands in for it; choices may be asked for as options: `online-softmax{block_m=64}`.
+the model that decides how the rest is shared out; choices may be asked for as options:
+`online-softmax{block_m=64}`.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ from ...dialects.wgmma import GROUP_ROWS
 from ...errors import UsageError
 from ...machine.cpus import CPUS, Cpu
 from ...machine.targets import BLOCK_RESERVE, Target, get_cpu, get_target
+from ..asked_choices import asked_choices
 from ..decisions import record
 from ..schedule.primitive import check_word
-from ..tuned import settle_choices
 from .blocked_softmax import build_kernel, narrow
 from .legacy import any_cpu
 from .row_softmax import build_rows
@@ -192,8 +192,8 @@ class OnlineSoftmaxPass(ModulePass):
         best, why = self._given, ""
         if best is None:
             fits = partial(misfit, problem, cpu=cpu)
-            merging = (*found.producers, kernel)
-            best, why = settle_choices(self, merging, choose_softmax(problem, cpu), fits, kernel)
+            name, model = kernel.sym_name.data, choose_softmax(problem, cpu)
+            best, why = asked_choices(self, name, model, fits, kernel)
         elif (reason := misfit(problem, best, cpu)) is not None:
             return reason
         tiling = best.tiling(problem)

@@ -8,15 +8,13 @@ becomes
 
 The passes after it carry the schedule out. What it leaves open they decide by themselves: a launch that is no
 contraction gets only what is asked for, and one on a CPU nothing. The model that decides is in
-`analysis/tiling_cost.py`; where the kernel was tuned (`passes/tuned.py`), what was measured to be best stands
-in for it. Any choice may be asked for as an option: `schedule{target=sm_80 block_m=16}`. What a kernel cannot
-have as it is asked for, it does not get: the reason is recorded, and the tuner or the model decides.
+`analysis/tiling_cost.py`. Any choice may be asked for as an option: `schedule{target=sm_80 block_m=16}`. What
+a kernel cannot have as it is asked for, it does not get: the reason is recorded, and the model decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xdsl.context import Context
@@ -25,7 +23,6 @@ from xdsl.passes import ModulePass
 
 from ...analysis.contraction import Contraction, find_contraction, operands_are_boxes
 from ...analysis.cost import hints_of
-from ...analysis.gpu_choices import TilingChoices
 from ...analysis.launches import open_launches
 from ...analysis.tiling_choice import choose, misfit
 from ...analysis.tiling_cost import cycles as cycles_of
@@ -38,12 +35,6 @@ from ...errors import UsageError
 from ...machine.matrix_instructions import HALVES
 from ...machine.targets import Target, get_gpu
 from ..decisions import record
-from ..tuned import tuned_choices
-
-COPIES = ("stages", "transport")
-"""Choices that any tiling can have."""
-
-TUNED = tuple(field.name for field in fields(TilingChoices))
 
 
 def find_problem(
@@ -68,10 +59,6 @@ class Chosen:
     contraction: Contraction
     problem: Problem
     tiling: Tiling
-    copies: Mapping[str, int | str]
-    """How its slabs are filled, as far as that is asked for or tuned."""
-    why: str
-    """For people, where that comes from."""
 
 
 @dataclass(frozen=True)
@@ -172,11 +159,11 @@ class SchedulePass(ModulePass):
                     self._ask(name, launch)
                     continue
                 contraction, best = chosen.contraction, chosen.tiling
-                choices = {**best.choices, **chosen.copies}
+                choices = {**best.choices, **self.copies}
                 schedule = ScheduleAttr(m=contraction.m, n=contraction.n, **choices)
                 launch.schedule = schedule if best.split_k > 1 else schedule.without("split_k")
                 reason = _reason(chosen.problem, best, target)
-                record(self.name, name, True, f"{reason}{chosen.why}", launch, steps=[])
+                record(self.name, name, True, reason, launch, steps=[])
 
     def _ask(self, name: str, launch: LaunchOp) -> None:
         """Write what is asked of rows and single elements on a launch that is no contraction."""
@@ -186,34 +173,25 @@ class SchedulePass(ModulePass):
             asked = ", ".join(f"{choice} = {value}" for choice, value in self.rows.items())
             record(self.name, name, True, f"{asked}, as asked", launch, steps=[])
 
-    def _attempts(self, kernel: KernelOp) -> list[tuple[dict[str, Any], dict[str, int | str], str]]:
-        """Tiles and copies to ask for, in turn, and whether they were tuned, for people.
-
-        What was tuned goes with what is asked for. Of windows, short parts of K may be boxes where longer
-        ones are none.
-        """
+    @property
+    def _attempts(self) -> list[dict[str, Any]]:
+        """Tiles to ask for, in turn. Of windows, short parts of K may be boxes where longer ones are none."""
         asked = [self.tiles, {}] if self.tiles else [{}]
-        shorter = [] if "block_k" in self.tiles else [{"block_k": HALVES.depth}]
-        attempts = [(tiles, self.copies, "") for tiles in (*asked, *shorter)]
-        tuned = tuned_choices([kernel], TUNED)
-        if tuned is None:
-            return attempts
-        copies = {choice: tuned[choice] for choice in COPIES}
-        return [(dict(tuned) | self.tiles, copies | self.copies, ", as tuned"), *attempts]
+        return asked if "block_k" in self.tiles else [*asked, {"block_k": HALVES.depth}]
 
     def choose(self, kernel: KernelOp, launch: LaunchOp) -> Chosen | None:
-        """The choice of the model or the tuner with what is asked for; without, where it cannot be had."""
+        """The choice of the model with what is asked for; without, where it cannot be had."""
         target, name = get_gpu(self.target), kernel.sym_name.data
         found = find_problem(launch, target, 0 if self.tiles else MIN_PRODUCT)
         if isinstance(found, str):
             record(self.name, name, False, found, launch)
             return None
         contraction, problem = found
-        for tiles, copies, why in self._attempts(kernel):
+        for tiles in self._attempts:
             best = choose(problem, tiles, target)
             if isinstance(best, Tiling):
                 if are_boxes(contraction, launch, best):
-                    return Chosen(contraction, problem, best, copies, why)
+                    return Chosen(contraction, problem, best)
                 best = "an operand is not read position by position"
             record(self.name, name, False, best, launch)
         return None

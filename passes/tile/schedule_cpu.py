@@ -7,9 +7,8 @@ becomes, for a CPU with AVX-512,
                                 thread_m = 8, thread_n = 32, vectors = avx512>) { ... }
 
 `pack-operands` and `lower-tile-to-scf` carry it out; the step `legacy` does in one what the first two do.
-`analysis/cpu_tilings.py` has the model that decides, for the CPU that `target` names. Where the kernel was
-tuned (`passes/tuned.py`), what was measured to be best stands in for the model. Sizes may be asked for as
-options: `schedule-cpu{block_m=64}`; what a contraction cannot have as it is asked for, it does not get.
+`analysis/cpu_tilings.py` has the model that decides, for the CPU that `target` names. Sizes may be asked for
+as options: `schedule-cpu{block_m=64}`; what a contraction cannot have as it is asked for, it does not get.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ from ...dialects.tile import LaunchOp
 from ...errors import UsageError
 from ...machine.cpus import Cpu
 from ...machine.targets import get_cpu
+from ..asked_choices import asked_choices
 from ..decisions import record
-from ..tuned import settle_choices
 from .legacy import LegacyPass, schedule_for
 
 
@@ -96,7 +95,7 @@ class ScheduleCpuPass(ModulePass):
         product, problem = found
         model = choose_cpu_tiling(problem, cpu)
         fits = partial(misfit, problem, cpu=cpu)
-        best, why = settle_choices(self, [kernel], model, fits, launch)
+        best, why = asked_choices(self, name, model, fits, launch)
         launch.schedule = schedule_for(product, best, cpu.name)
         step = LegacyPass.of(best, cpu.name)
         record(self.name, name, True, step.done + why, launch, steps=[step])

@@ -7,9 +7,8 @@ becomes, for a CPU with AVX-512,
 
 `blockify-launch` gives blocks their `grain`, `prefetch-sweeps` asks for what lies `prefetch` bytes ahead, and
 LLVM makes vectors of `width` bits, `interleave` of them side by side. `analysis/cpu_rows.py` has the model
-that decides, for the CPU that `target` names. Where the kernel was tuned
-(`passes/tuned.py`), what was measured to be best stands in for the model. Choices may be asked for as
-options: `schedule-rows{prefetch=0}`; what a kernel cannot have as it is asked for, it does not get.
+that decides, for the CPU that `target` names. Choices may be asked for as options:
+`schedule-rows{prefetch=0}`; what a kernel cannot have as it is asked for, it does not get.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ from ...dialects.sizes import shape_of
 from ...dialects.tile import LaunchOp
 from ...machine.cpus import Cpu
 from ...machine.targets import get_cpu
+from ..asked_choices import asked_choices
 from ..decisions import record
 from ..schedule.hint import HintPass
-from ..tuned import settle_choices
 from .blockify_launch import work_per_point
 from .column_strips import find_strips
 from .order_windows import sliding_axes
@@ -138,7 +137,7 @@ class ScheduleRowsPass(ModulePass):
             record(self.name, name, False, problem, launch)
             return
         fits = partial(misfit, problem, cpu=cpu)
-        best, why = settle_choices(self, [kernel], choose_rows(problem, cpu), fits, launch)
+        best, why = asked_choices(self, name, choose_rows(problem, cpu), fits, launch)
         launch.schedule = ScheduleAttr(**best.written)
         ahead = f"{best.prefetch} bytes ahead" if best.prefetch else "nothing ahead"
         reason = f"blocks of about {best.grain} accesses, asking for {ahead}, in vectors of "

@@ -71,9 +71,9 @@ def test_a_program_is_tuned_and_computes_the_same(program) -> None:
     # Whatever was best, a later compilation uses what the database says.
     kernel = kernel_of(program)
     assert tuning.key.kernel == kernel.digest
-    wanted = kernel.space.neighbours(kernel.space.model)[0]
+    wanted = kernel.steps_for(kernel.space.neighbours(kernel.space.model)[0])
     database.settle(tuning.key, wanted, 0.5, finished=True)
-    assert open_book(target).choices == {kernel.digest: wanted}
+    assert open_book(target).schedules == {kernel.digest: wanted}
     args = arguments(program)
     tuned = deplo.compile(program, args)
     assert "as tuned" in str(tuned.compilation.decisions)

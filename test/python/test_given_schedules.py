@@ -20,7 +20,7 @@ from deplo.passes.schedule.partial_blocks import make_partial, parts_of
 from deplo.passes.tile.tileify import TileifyPass
 from deplo.program import Program
 from deplo.program_stages import make_context
-from deplo.tools.explanation import schedule_lines
+from deplo.tools.explanation import lines_of
 
 
 class Columns(nn.Module):
@@ -120,7 +120,7 @@ def given_back(program, inputs, target: str) -> tuple[list[str], Program, Progra
     """A program's lines, the program, and the one that these lines give."""
     captured = capture(program, inputs)
     first = Program(captured, find_target(target))
-    lines = schedule_lines(first)
+    lines = lines_of(first)
     return lines, first, Program(captured, find_target(target), "\n".join(lines))
 
 
@@ -130,7 +130,7 @@ def test_the_line_of_a_kernel_gives_the_same_kernel(name, target, said):
     end = "cuda" if target.startswith("sm") else "llvm"
     assert lines == said
     assert again.ir(end) == first.ir(end)
-    assert schedule_lines(again) == lines
+    assert lines_of(again) == lines
 
 
 def test_the_table_has_every_program():
@@ -152,13 +152,13 @@ def test_an_edited_step_gives_another_kernel_or_the_reason(name, step, edited):
     program, inputs = PROGRAMS[name]
     captured, target = capture(program, inputs), find_target("sm_80")
     first = Program(captured, target)
-    (line,) = schedule_lines(first)
+    (line,) = lines_of(first)
     assert step in line
     by = {"j by=32 into": "by=4,8"}.get(edited, "by=4,16")  # four threads share a row of sums
     line = line.replace(step, edited).replace("by=4,16", by)
     again = Program(captured, target, line)
     assert again.ir("cuda") != first.ir("cuda")
-    assert schedule_lines(again) == [line]
+    assert lines_of(again) == [line]
 
 
 REFUSED = [
@@ -176,7 +176,7 @@ REFUSED = [
 def test_a_step_that_is_not_legal_is_an_error_that_says_why(name, step, edited, reason):
     program, inputs = PROGRAMS[name]
     captured, target = capture(program, inputs), find_target("sm_80")
-    (line,) = schedule_lines(Program(captured, target))
+    (line,) = lines_of(Program(captured, target))
     assert step in line
     with pytest.raises(UsageError, match=reason):
         Program(captured, target, line.replace(step, edited))
@@ -195,11 +195,11 @@ CPU_EDITS = [
 def test_an_edited_step_gives_another_kernel_with_the_same_results(name, step, edited):
     program, inputs = PROGRAMS[name]
     captured, host = capture(program, inputs), find_target("cpu")
-    (line,) = schedule_lines(Program(captured, find_target("cpu:znver4:cores=2")))
+    (line,) = lines_of(Program(captured, find_target("cpu:znver4:cores=2")))
     assert step in line
     first, again = Program(captured, host, line), Program(captured, host, line.replace(step, edited))
     assert again.ir("llvm") != first.ir("llvm")
-    assert schedule_lines(again) == [line.replace(step, edited)]
+    assert lines_of(again) == [line.replace(step, edited)]
     near = 2e-2 if inputs[0].dtype == torch.bfloat16 else 1e-4
     torch.testing.assert_close(again(*inputs), program(*inputs), rtol=near, atol=near)
 
@@ -222,7 +222,7 @@ CPU_REFUSED = [
 def test_a_step_of_a_cpu_that_is_not_legal_is_an_error_that_says_why(name, step, edited, reason):
     program, inputs = PROGRAMS[name]
     captured, target = capture(program, inputs), find_target("cpu:znver4:cores=2")
-    (line,) = schedule_lines(Program(captured, target))
+    (line,) = lines_of(Program(captured, target))
     assert step in line
     with pytest.raises(UsageError, match=reason):
         Program(captured, target, line.replace(step, edited))
@@ -230,7 +230,7 @@ def test_a_step_of_a_cpu_that_is_not_legal_is_an_error_that_says_why(name, step,
 
 def test_pairs_are_refused_on_a_cpu_without_their_instruction():
     captured = capture(*PROGRAMS["linear layer of 512 x 1024 to 1024 in bf16"])
-    (line,) = schedule_lines(Program(captured, find_target("cpu:znver4:cores=2")))
+    (line,) = lines_of(Program(captured, find_target("cpu:znver4:cores=2")))
     with pytest.raises(UsageError, match="cpu:avx2 has no instruction for pairs of bf16"):
         Program(captured, find_target("cpu:avx2"), line)
 
@@ -238,7 +238,7 @@ def test_pairs_are_refused_on_a_cpu_without_their_instruction():
 @pytest.mark.parametrize("name", [name for name, *_ in CPU_EDITS])
 def test_a_schedule_of_a_cpu_is_refused_on_a_gpu(name):
     captured = capture(*PROGRAMS[name])
-    (line,) = schedule_lines(Program(captured, find_target("cpu:znver4:cores=2")))
+    (line,) = lines_of(Program(captured, find_target("cpu:znver4:cores=2")))
     with pytest.raises(DeploError, match="is scheduled for a CPU"):
         Program(captured, find_target("sm_90a"), line)
 
@@ -253,7 +253,7 @@ def test_a_schedule_of_a_cpu_is_refused_on_a_gpu(name):
 )
 def test_a_schedule_for_a_machine_that_can_more_is_refused(name):
     captured = capture(*PROGRAMS[name])
-    lines = schedule_lines(Program(captured, find_target("sm_90a")))
+    lines = lines_of(Program(captured, find_target("sm_90a")))
     with pytest.raises(DeploError, match="needs sm_90 or later, the target is sm_80"):
         Program(captured, find_target("sm_80"), "\n".join(lines))
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import sqlite3
 
 import pytest
@@ -11,10 +12,16 @@ from tuning_cases import CPU, Clock, captured, kernel_of, run, taller_is_better
 
 import deplo
 from deplo.analysis import cpu_rows, cpu_softmax
+from deplo.analysis.verify import verify_module
 from deplo.errors import DeploError, UsageError
 from deplo.frontend.capture import capture
 from deplo.machine.cpus import CPUS
-from deplo.machine.host_cpu import host_cpu
+from deplo.machine.host_cpu import find_target, host_cpu
+from deplo.passes.decisions import recording
+from deplo.passes.tile.apply_schedules import ApplySchedulesPass
+from deplo.passes.tuned import tuned_by
+from deplo.program_passes import module_at
+from deplo.program_stages import make_context
 from deplo.tools import commands
 from deplo.tools.judge import error_bound
 from deplo.tune import search, worker
@@ -35,7 +42,9 @@ def test_a_later_compilation_uses_what_was_found(own_cache, monkeypatch):
     plain = deplo.compile(f, args, target="cpu")
     assert "as tuned" not in str(plain.compilation.decisions)
     kernel = kernel_of()
-    wanted = {**kernel.space.model, "block_m": kernel.space.model["thread_m"]}
+    choices = {**kernel.space.model, "block_m": kernel.space.model["thread_m"]}
+    wanted = kernel.steps_for(choices)
+    assert f"block_m={choices['block_m']} " in wanted
     monkeypatch.setattr(
         search.Worker, "__call__", lambda *_: pytest.fail("nothing is to be measured")
     )
@@ -44,17 +53,19 @@ def test_a_later_compilation_uses_what_was_found(own_cache, monkeypatch):
     database.begin(key, kernel.name)
     database.settle(key, wanted, 0.5, finished=True)
     tuned = deplo.compile(f, args, target="cpu", tune="1s")
-    assert f"blocks of {wanted['block_m']} by" in str(tuned.compilation.decisions)
     assert "as tuned" in str(tuned.compilation.decisions)
-    assert f"block_m = {wanted['block_m']}," in tuned.ir("tile")
+    assert f"block_m = {choices['block_m']}," in tuned.ir("tile")
     torch.testing.assert_close(tuned(*args), args[0] @ args[1])
     # What does not fit the kernel is not used, and what was found elsewhere is not found.
-    database.settle(key, {**wanted, "thread_n": 5}, 0.5, finished=True)
-    assert "as tuned" not in str(deplo.compile(f, args, target="cpu").compilation.decisions)
+    illegal = re.sub(r"thread_n=\d+", "thread_n=5", wanted)
+    database.settle(key, illegal, 0.5, finished=True)
+    decisions = map(str, deplo.compile(f, args, target="cpu").compilation.decisions)
+    (told,) = [each for each in decisions if each.startswith("apply-schedules") and "legacy" in each]
+    assert re.search(r"declined: schedule of k_\w+: legacy: ", told)
     other = dataclasses.replace(key, versions="older")
     database.begin(other, kernel.name)
     database.settle(other, wanted, 0.4, finished=True)
-    assert open_book(CPU).choices == {kernel.digest: {**wanted, "thread_n": 5}}
+    assert open_book(CPU).schedules == {kernel.digest: illegal}
 
 
 def test_rows_are_tuned_too_by_choices_of_their_own(own_cache):
@@ -67,8 +78,8 @@ def test_rows_are_tuned_too_by_choices_of_their_own(own_cache):
     near = kernel.space.neighbours(kernel.space.model)
     assert {frozenset(each) for each in near} == {frozenset(cpu_rows.RowChoices(1, 0, 512).choices)}
     found = run(kernel, open_database(), Clock(lambda choices, _: 1 - choices["grain"] / 1e6))
-    assert found.choices is not None
-    assert found.choices["grain"] > kernel.space.model["grain"]
+    assert found.schedule is not None
+    assert found.schedule != kernel.steps_for(kernel.space.model)
     tuned = deplo.compile(lambda x: x.sum(-1), (x,), target="cpu")
     assert "as tuned" in str(tuned.compilation.decisions)
     exact = x.double().sum(-1)
@@ -84,15 +95,15 @@ def test_a_softmax_and_what_is_merged_with_it_are_tuned_as_one(own_cache):
     program = capture(attention, args, None)
     (kernel,), others = tunable_kernels(program.module, CPU)
     assert kernel.scheduled_by == "online-softmax"
-    assert kernel.module.count("loop.kernel") >= 3
+    assert len(kernel.digests) == kernel.module.count("loop.kernel") >= 3
     assert others == {}
     longer = tuple(torch.randn(2, 3, 201, 40) for _ in range(3))
     (other,), _ = tunable_kernels(capture(attention, longer, None).module, CPU)
     assert other.digest != kernel.digest
     shorter_parts = Clock(lambda choices, _: choices["block_k"] / 1000)
     found = run(kernel, open_database(), shorter_parts, Settings())
-    assert found.choices is not None
-    assert found.choices["block_k"] < kernel.space.model["block_k"]
+    parts = re.search(r"block_k=(\d+)", found.schedule)
+    assert int(parts[1]) < kernel.space.model["block_k"]
     tuned = deplo.compile(attention, args, target="cpu")
     assert "as tuned" in str(tuned.compilation.decisions)
     torch.testing.assert_close(tuned(*args), attention(*args))
@@ -215,7 +226,7 @@ def test_llvm_is_told_which_loops_to_interleave(own_cache, monkeypatch, core, lo
 def test_what_cannot_be_read_is_as_if_nothing_was_tuned(own_cache):
     path = database_path()
     path.write_text("this is no database, whatever it is called" * 100)
-    assert open_book(CPU).choices == {}
+    assert open_book(CPU).schedules == {}
     with pytest.raises(DeploError, match="cannot be used"):
         open_database()
     path.unlink()
@@ -223,6 +234,19 @@ def test_what_cannot_be_read_is_as_if_nothing_was_tuned(own_cache):
         connection.execute("pragma user_version = 99")
     with pytest.raises(DeploError, match="format 99"):
         open_database()
+
+
+def test_what_an_older_version_measured_is_dropped_and_said(own_cache):
+    with sqlite3.connect(database_path()) as connection:
+        connection.executescript(
+            "create table tunings (key text, choices text); insert into tunings values ('k', '{}');"
+            "create table trials (key text); pragma user_version = 4"
+        )
+    assert open_book(CPU).schedules == {}
+    with pytest.warns(UserWarning, match=r"1 tuning of an older format \(4, now 5\) dropped from"):
+        database = open_database()
+    run(kernel_of(200, 64, 96), database, Clock(taller_is_better))
+    assert len(list(open_database().all())) == 1
 
 
 def test_tunings_travel_as_text(own_cache, tmp_path):
@@ -233,9 +257,15 @@ def test_tunings_travel_as_text(own_cache, tmp_path):
     assert other.load(text) == 1
     assert other.export() == text
     data = json.loads(text)
-    data["tunings"][0]["choices"]["block_m"] = "__import__"
+    hostile = []
+    for steps in ("__import__('os')", "legacy{block_m=x}", "tileify;tileify", "cse", 7):
+        data["tunings"][0]["schedule"] = steps
+        hostile.append(json.dumps(data))
+    data = json.loads(text)
+    data["tunings"][0]["trials"][0]["choices"]["block_m"] = "__import__"
     empty = Database(tmp_path / "empty.sqlite")
-    for wrong in (json.dumps(data), text.replace('"format": 4', '"format": 5'), "[]", "{"):
+    other_format = text.replace('"format": 5', '"format": 4')
+    for wrong in (*hostile, json.dumps(data), other_format, "[]", "{"):
         with pytest.raises(UsageError, match="no export of tunings"):
             empty.load(wrong)
     assert list(empty.all()) == []
@@ -253,7 +283,7 @@ def test_the_command_shows_exports_and_imports(own_cache, tmp_path, capsys):
     assert commands.run(["tune", "--import", file]) == 0
     assert capsys.readouterr().out == "took 1 tuning\n"
     assert commands.run(["tune", "--show"]) == 0
-    assert " times as fast with block_m=" in capsys.readouterr().out
+    assert " times as fast with tileify,legacy{" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -277,3 +307,32 @@ def test_tuning_needs_a_place_to_keep_what_it_finds(own_cache, monkeypatch):
     with pytest.raises(UsageError, match="there is none that can be written to"):
         tune(module, CPU, 1, Settings())
     assert seconds_of("1.5m") == 90
+
+
+# --------------------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize("target", ["cpu", "sm_90a"])
+@pytest.mark.parametrize(
+    ("program", "renamed", "shapes"),
+    [
+        (lambda x, y: x @ y, lambda i, j: torch.matmul(i, j), [(33, 64), (64, 40)]),
+        (lambda x: x.softmax(-1), lambda row: torch.softmax(row, 1), [(40, 300)]),
+        (lambda x, y: x.T + y, lambda k, bias: torch.add(k.mT, bias), [(64, 96), (96, 64)]),
+        (lambda x: x.mean(), lambda k_x: k_x.mean(), [(100_003,)]),
+        (attention, lambda k, v, q: attention(k, v, q), [(2, 3, 200, 40)] * 3),
+    ],
+)
+def test_the_line_of_a_kernel_is_that_of_all_that_compute_the_same(
+    program, renamed, shapes, target
+):
+    args, machine = tuple(map(torch.randn, shapes)), find_target(target)
+    kernels, others = tunable_kernels(capture(program, args, None).module, machine)
+    lines = {kernel.digests: kernel.steps_for(kernel.space.model) for kernel in kernels}
+    module = module_at("loop", capture(renamed, args, None).module, machine, "")
+    with tuned_by(lines), recording() as decisions:
+        ApplySchedulesPass().apply(make_context(), module)
+    verify_module(module)
+    tuned = [each for each in decisions if each.reason == "as tuned"]
+    assert len(tuned) == len(kernels) >= 1 - len(others)
+    assert not [each for each in decisions if "schedule of" in each.reason]

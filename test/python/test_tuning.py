@@ -1,6 +1,8 @@
 """Tuning: under which key it is kept, which candidates there are, and how a search goes on."""
 
 import dataclasses
+import json
+import re
 import time
 
 import pytest
@@ -208,9 +210,9 @@ def test_a_search_finds_what_is_faster_and_does_not_measure_twice(own_cache):
     database = open_database()
     found = run(kernel, database, clock)
     assert found.finished
-    assert found.choices is not None
-    assert found.choices["block_m"] < kernel.space.model["block_m"]
-    assert found.ratio == found.choices["block_m"] / 1000
+    rows = int(re.search(r"block_m=(\d+)", found.schedule)[1])
+    assert rows < kernel.space.model["block_m"]
+    assert found.ratio == rows / 1000
     assert len(set(clock.asked)) == len(clock.asked)
     again = Clock(shorter_is_better)
     assert run(kernel, database, again) == found
@@ -235,7 +237,7 @@ def test_a_search_that_runs_out_of_time_is_to_be_continued(own_cache):
     kernel, clock = kernel_of(), Clock(taller_is_better)
     database = open_database()
     found = run(kernel, database, clock, deadline=0)
-    assert (found.finished, found.choices, clock.asked) == (False, None, [])
+    assert (found.finished, found.schedule, clock.asked) == (False, None, [])
     assert run(kernel, database, clock).finished
 
 
@@ -244,7 +246,7 @@ def test_only_what_was_timed_can_win(own_cache, outcome):
     clock = Clock(lambda tiling, rounds: Trial(outcome, note="no"))
     found = run(kernel_of(), open_database(), clock)
     assert found.finished
-    assert found.choices is None
+    assert found.schedule is None
 
 
 def test_a_machine_that_is_busy_is_asked_again_later(own_cache):
@@ -291,14 +293,14 @@ def test_a_winner_is_waited_for_a_while(own_cache, monkeypatch, minutes):
     kernel = kernel_of(200, 64, 96)
     found = run(kernel, open_database(), Clock(busy_at_the_end), deadline=20.0)
     assert found.finished == (minutes == 0)
-    assert (found.choices is None) == (minutes > 0)
+    assert (found.schedule is None) == (minutes > 0)
     assert now == (10 if minutes == 0 else 20 + search.EXTRA_SECONDS)
 
 
 def test_what_was_fast_by_chance_does_not_win(own_cache):
     settings = Settings()
     clock = Clock(lambda tiling, rounds: 0.5 if rounds == settings.rounds else 1.0)
-    assert run(kernel_of(), open_database(), clock).choices is None
+    assert run(kernel_of(), open_database(), clock).schedule is None
 
 
 def test_of_the_best_few_the_one_wins_that_is_fastest_again(own_cache):
@@ -313,5 +315,5 @@ def test_of_the_best_few_the_one_wins_that_is_fastest_again(own_cache):
         return 0.9 - 0.01 * by_chance.index(text)
 
     found = run(kernel, open_database(), Clock(time))
-    assert found.choices is not None
-    assert choices_text(found.choices) == by_chance[search.FINALISTS - 1]
+    best = json.loads(by_chance[search.FINALISTS - 1])
+    assert found.schedule == kernel.steps_for(best)
