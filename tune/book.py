@@ -12,7 +12,6 @@ from pathlib import Path
 from ..dialects.schedule import split_schedules
 from ..errors import DeploError, UsageError
 from ..machine.targets import Target
-from ..passes.tuned import Lines
 from ..program_cache import compiler_digest
 from ..runtime.cache import open_cache
 from ..runtime.gpus import describe_gpu
@@ -30,8 +29,8 @@ class Book:
     schedules: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
-    def lines(self) -> Lines:
-        """The same for `tuned_by`."""
+    def lines(self) -> dict[tuple[str, ...], str]:
+        """The same for `tuned_by` of the passes."""
         return {tuple(kernels.split("+")): steps for kernels, steps in self.schedules.items()}
 
     @property

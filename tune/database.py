@@ -23,8 +23,6 @@ from ..analysis.cpu_tiles import CpuTiling
 from ..analysis.gpu_choices import RowShape, TilingChoices
 from ..dialects.schedule import CHOICES
 from ..errors import DeploError, UsageError, counted
-from ..passes.tile.apply_schedules import read_steps
-from ..passes.tuned import check_names
 
 Choices = Mapping[str, Any]
 """What is chosen for a kernel, by name: numbers, and words that `CHOICES` has."""
@@ -263,13 +261,22 @@ class Database:
         return len(read)
 
 
+def check_steps(text: str) -> None:
+    """Raise UsageError for a text that is no steps of a schedule without names."""
+    # Who only asks what was found needs no passes, nor the time that it takes to import them.
+    from ..passes.tile.apply_schedules import read_steps
+    from ..passes.tuned import check_names
+
+    read_steps(check_names(text))
+
+
 def _read(row: dict[str, Any]) -> tuple[Tuning, list[tuple[dict[str, Any], int, Trial]]]:
     """A tuning of an export, everything in it looked at."""
     texts = [row[name] for name in ("kernel", "machine", "versions", "settings", "name")]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a key that is no text")
     if (schedule := row["schedule"]) is not None:
-        read_steps(check_names(str(schedule)))
+        check_steps(str(schedule))
     trials = [
         (
             choices_of(trial["choices"]),
