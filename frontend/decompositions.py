@@ -25,6 +25,7 @@ from .composites import COMPOSITES
 from .eager_strides import KERNELS, unlike_fake_tensors, with_eager_strides
 from .encoder_layers import ENCODER_LAYERS
 from .gradients import OF_WINDOWS
+from .histograms import HISTOGRAMS
 from .margins import multilabel_margin_loss
 from .pairs import OF_PAIRS
 from .resampling import RESAMPLING
@@ -299,6 +300,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.view_copy.default: _view_copy,
     **COMPOSITES,
     **ENCODER_LAYERS,
+    **HISTOGRAMS,
     **OF_PAIRS,
     **OF_WINDOWS,
     **RESAMPLING,
