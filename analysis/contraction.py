@@ -25,7 +25,8 @@ from xdsl.ir.affine import (
 )
 
 from ..dialects.inside import ops_in
-from ..dialects.loop import AssertOp, CheckedIndexOp, ForOp, LoadOp, StoreOp, TestOp
+from ..dialects.loop import ForOp, LoadOp, StoreOp, TestOp
+from ..dialects.loop_access import may_stop
 from ..dialects.tile import LaunchOp
 from ..index.affine import replace_dims
 from .borders import bordered_load, is_border_test, is_position_test, loads_through_borders
@@ -53,7 +54,7 @@ def find_contraction(launch: LaunchOp) -> Contraction | str:
     (sweep,) = sweeps
     if any(isinstance(op, ForOp) or _is_condition(op) for op in ops_in(sweep.body)):
         return "the sweep has loops or conditions of its own"
-    if any(isinstance(op, CheckedIndexOp | AssertOp) for op in ops_in(launch)):
+    if any(map(may_stop, ops_in(launch))):
         return "it checks indices from data"
     read = [axes_of(load, launch) for load in loads_through_borders(sweep.body.block)]
     chosen = _choose_axes([axes for axes in read if axes])

@@ -24,7 +24,8 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ..dialects.index import linearize
 from ..dialects.inside import ops_in
-from ..dialects.loop import AccumulateOp, AssertOp, CheckedIndexOp, ForOp, LoadOp
+from ..dialects.loop import AccumulateOp, ForOp, LoadOp
+from ..dialects.loop_access import may_stop
 from ..dialects.scalars import Combiner
 from ..dialects.sizes import Extent, shape_of
 from ..dialects.tile import CombineOp, LaunchOp, PrefixOp, StageOp
@@ -134,7 +135,7 @@ def _find_factors(launch: LaunchOp) -> tuple[tuple[ForOp, ...], Pairs] | str:
         return f"{len(loops)} loops in the body; a contraction has one"
     if any(isinstance(op, StageOp | PackOp | CombineOp | PrefixOp) for op in ops_in(launch)):
         return "its threads work together already"
-    if any(isinstance(op, CheckedIndexOp | AssertOp | AccumulateOp) for op in ops_in(launch)):
+    if any(may_stop(op) or isinstance(op, AccumulateOp) for op in ops_in(launch)):
         return "it checks indices from data or accumulates in memory"
     sweeps = _nest(loops[0])
     if isinstance(sweeps, str):

@@ -361,3 +361,8 @@ class AssertOp(IRDLOperation):
 
     def __init__(self, condition: SSAValue, message: str):
         super().__init__(operands=[condition], properties={"message": StringAttr(message)})
+
+
+def may_stop(op: Operation) -> bool:
+    """Whether an operation may stop the program: what is proven does not."""
+    return isinstance(op, AssertOp) or (isinstance(op, CheckedIndexOp) and op.proven is None)

@@ -42,6 +42,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "canonicalize",
         "cse",
         "lift-to-loops",
+        "prove-indices",
         "fuse-loops{target=$target$fusion}",
         "merge-siblings",
         "narrow-results",

@@ -26,6 +26,7 @@ from xdsl.traits import Pure, is_side_effect_free
 
 from ...dialects.inside import ops_in
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, YieldOp
+from ...dialects.loop_access import may_stop
 from ...dialects.tile import StageOp
 from ..decisions import record
 
@@ -49,6 +50,8 @@ def is_reusable(op: Operation) -> bool:
     if isinstance(op, LoadOp | StageOp):
         # A scratchpad is filled before it is read and not written after.
         return True
+    if isinstance(op, CheckedIndexOp):
+        return not may_stop(op)
     if isinstance(op, ForOp):
         return bool(op.res) and all(is_reusable(o) or isinstance(o, YieldOp) for o in op.body.ops)
     if op.regions:

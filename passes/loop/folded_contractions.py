@@ -7,13 +7,13 @@ A block of results of `@k_c` shares the rows and columns that it reads, in regis
 into `@k_s`, each result would read a row and a column of its own, from wherever they lie. So would it beside
 a reduction with other sweeps, as a 3 by 3 convolution beside one of 1 by 1, or beside the maxima of windows:
 a block has one sweep. So would it beside a check of indices from data, which stops the program before all is
-computed, and in one branch of a condition. And a kernel of many sums has few registers for each: their blocks
-become small, and share little.
+computed, where data says which row or column is read, and in one branch of a condition. And a kernel of many
+sums has few registers for each: their blocks become small, and share little.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType
@@ -21,10 +21,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...analysis.cost import elements, trips
 from ...dialects.inside import ops_in
-from ...dialects.loop import ForOp, KernelOp, LoadOp, YieldOp
+from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, YieldOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import Extent
-from .merging import Chain, checks, shallowest
+from .merging import Chain, shallowest
 
 Counters = frozenset[SSAValue]
 
@@ -55,11 +55,20 @@ def meets_other_sweeps(chain: Chain, consumer: KernelOp) -> bool:
     return _contracts(mine, chain.counters) or _contracts(theirs, _free_counters(consumer))
 
 
-def meets_checks(chain: Chain, consumer: KernelOp) -> bool:
-    """Whether a merge would put a contraction beside a check of indices from data."""
-    if chain.checks and _contracts(_folds_in(consumer), _free_counters(consumer)):
-        return True
-    return checks(consumer) and _contracts(_folds_of(chain), chain.counters)
+def meets_data_indices(chain: Chain, consumer: KernelOp, loads: Sequence[LoadOp]) -> bool:
+    """Whether a merge would put a contraction beside indices from data.
+
+    A batch axis may have an index from data that needs no check: rows and columns of a block are still boxes.
+    """
+    picks = [o for o in chain.statements for o in ops_in(o) if isinstance(o, CheckedIndexOp)]
+    if picks or chain.checks:
+        counters = _contracted(_folds_in(consumer), _free_counters(consumer))
+        said = [_counters_in(load, chain) for load in loads]
+        picked = (_origins(pick.result, each) for each in said for pick in picks)
+        if counters and (chain.checks or any(map(counters.intersection, picked))):
+            return True
+    indexed = any(isinstance(o, CheckedIndexOp | AssertOp) for o in ops_in(consumer))
+    return indexed and _contracts(_folds_of(chain), chain.counters)
 
 
 def comes_under_condition(chain: Chain, load: LoadOp) -> bool:
@@ -183,9 +192,15 @@ def reductions_around(op: Operation) -> list[ForOp]:
 
 def _contracts(folds: Iterable[ForOp], counters: Iterable[SSAValue]) -> bool:
     """Whether one of some reductions reads operands that depend on different ones of some counters."""
+    return bool(_contracted(folds, counters))
+
+
+def _contracted(folds: Iterable[ForOp], counters: Iterable[SSAValue]) -> Counters:
+    """The counters that some operands of a reduction depend on and others do not: its rows and columns."""
     repeated = {counter for counter in counters if _repeats(counter)}
     read = (_operands(fold, repeated) for fold in folds)
-    return any(a - b and b - a for each in read for a in each for b in each)
+    apart = (a ^ b for each in read for a in each for b in each if a - b and b - a)
+    return frozenset[SSAValue]().union(*apart)
 
 
 def _operands(fold: ForOp, counters: set[SSAValue]) -> set[Counters]:
@@ -196,7 +211,7 @@ def _operands(fold: ForOp, counters: set[SSAValue]) -> set[Counters]:
     todo = [(load, whole) for load in _loads(fold)]
     while todo:
         load, said = todo.pop()
-        places = [said.get(value, frozenset[SSAValue]()) for value in load.indices]
+        places = [_origins(value, said) for value in load.indices]
         producer = _elementwise_producer(load)
         if producer is None:
             found.add(frozenset[SSAValue]().union(*places))
@@ -212,6 +227,23 @@ def _operands(fold: ForOp, counters: set[SSAValue]) -> set[Counters]:
             seen.add(key)
             todo += [(each, inner) for each in _loads(kernel)]
     return found
+
+
+def _origins(value: SSAValue, said: Mapping[SSAValue, Counters]) -> Counters:
+    """The counters that an index depends on, also by what it is computed from; `said` has the known ones."""
+    if value in said or isinstance(value.owner, Block):
+        return said.get(value, frozenset())
+    operands = (operand for op in ops_in(value.owner) for operand in op.operands)
+    return frozenset[SSAValue]().union(*(_origins(operand, said) for operand in operands))
+
+
+def _counters_in(load: LoadOp, chain: Chain) -> dict[SSAValue, Counters]:
+    """The counters of a consumer that those of a producer stand for at a load of its result."""
+    exprs = load.map.data.results
+    return {
+        counter: frozenset(load.indices[d] for d in exprs[axis].used_dims())
+        for counter, axis in chain.axis_of.items()
+    }
 
 
 def _loads(op: Operation) -> list[LoadOp]:

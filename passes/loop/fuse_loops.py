@@ -66,7 +66,7 @@ from .folded_contractions import (
     has_many_sums,
     is_repeated,
     loses_blocks,
-    meets_checks,
+    meets_data_indices,
     meets_other_sweeps,
     reductions_around,
 )
@@ -207,8 +207,8 @@ def _beside(
         return (
             "a contraction would stand beside a reduction with other sweeps; a block has one sweep"
         )
-    if meets_checks(chain, consumer) and not (serial and _is_serial(consumer)):
-        return "a contraction would stand beside a check of indices from data, and have no blocks"
+    if meets_data_indices(chain, consumer, loads) and not (serial and _is_serial(consumer)):
+        return "a contraction would stand beside indices from data, and have no blocks"
     if not serial and has_many_sums(chain, producer, consumer):
         return f"the registers would be shared by more than {MOST_SUMS} sums"
     if finishes_contraction(producer) and is_repeated(_places(loads)):

@@ -17,8 +17,6 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 from ...analysis.index import always_holds, never_holds, operand_ranges, simplify
 from ...dialects.inside import ops_in
 from ...dialects.loop import (
-    AssertOp,
-    CheckedIndexOp,
     ForOp,
     IndexOp,
     KernelOp,
@@ -27,13 +25,14 @@ from ...dialects.loop import (
     TestOp,
     YieldOp,
 )
+from ...dialects.loop_access import may_stop
 from ...index.affine import replace_dims
 from .dedup_loads import dedup_kernel
 
 
 def checks(kernel: KernelOp) -> bool:
     """Whether a kernel may stop the program: then all of it must run, read or not."""
-    return any(isinstance(o, AssertOp | CheckedIndexOp) for o in ops_in(kernel))
+    return any(map(may_stop, ops_in(kernel)))
 
 
 @dataclass

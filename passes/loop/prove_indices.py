@@ -6,14 +6,16 @@
 becomes
     %r = loop.checked_index %b below 100 proven : i64
 
-What an integer can be follows from the constants, counters and sizes that it is computed from; what it may be
-at most may be a size. Loops without checks become vectors. Works on loop IR.
+What an integer can be follows from the constants, counters and sizes that it is computed from, in its kernel
+and in those before it; what it may be at most may be a size. Loops without checks become vectors. Works on
+loop IR.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -24,7 +26,7 @@ from xdsl.passes import ModulePass
 from ...analysis.index import known_extent, value_range
 from ...dialects.allowed_sizes import allowed_at, allowing
 from ...dialects.inside import ops_in
-from ...dialects.loop import CheckedIndexOp, KernelOp
+from ...dialects.loop import CheckedIndexOp, KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import Extent, Size, is_at_most
 from ...index.ranges import numbers
 from ..decisions import record
@@ -45,7 +47,7 @@ class _Limits:
         )
 
 
-def _either(condition: _Limits, left: _Limits, right: _Limits) -> _Limits:
+def _any_of(left: _Limits, right: _Limits) -> _Limits:
     low, high = min(left.low, right.low), max(left.high, right.high)
     return _Limits(low, high, left.sizes & right.sizes)
 
@@ -78,7 +80,7 @@ RULES: Mapping[type[Operation], Callable[..., _Limits]] = {
     arith.MinSIOp: _smaller,
     arith.MaxSIOp: _larger,
     arith.ShRSIOp: _shifted,
-    arith.SelectOp: _either,
+    arith.SelectOp: lambda condition, a, b: _any_of(a, b),
     arith.TruncIOp: lambda a: a,
 }
 """What the results of operations can be, from what their operands can be."""
@@ -111,6 +113,8 @@ def _limits(value: SSAValue, known: Mapping[SSAValue, _Limits]) -> _Limits | Non
             low, high = numbers(value_range(index))
             size = known_extent(index)
             found = _Limits(low, high, frozenset([size] if isinstance(size, Size) else []))
+        case LoadOp(memref=memref):
+            found = known.get(memref, any_)
         case Operation() if type(op) in RULES:
             parts = [known.get(operand) for operand in op.operands]
             if None in parts:
@@ -122,9 +126,14 @@ def _limits(value: SSAValue, known: Mapping[SSAValue, _Limits]) -> _Limits | Non
     return found if any_.low <= found.low and found.high <= any_.high else any_
 
 
-def prove_kernel(kernel: KernelOp) -> tuple[int, int]:
-    """Mark the indices of a kernel that are surely inside; gives how many, and how many there are."""
-    known: dict[SSAValue, _Limits] = {}
+def prove_kernel(kernel: KernelOp, known: dict[SSAValue, _Limits]) -> tuple[int, int]:
+    """Mark the indices of a kernel that are surely inside; gives how many, and how many there are.
+
+    `known` has what the elements of tensors before the kernel can be, and gets those of its results.
+    """
+    for value, argument in zip(kernel.inputs, kernel.input_args, strict=True):
+        if value in known:
+            known[argument] = known[value]
     proven = count = 0
     for op in ops_in(kernel):
         for result in op.results:
@@ -135,6 +144,11 @@ def prove_kernel(kernel: KernelOp) -> tuple[int, int]:
             if op.value in known and known[op.value].is_below(op.extent.data):
                 op.proven = UnitAttr()
                 proven += 1
+    for value, argument in zip(kernel.outputs, kernel.output_args, strict=True):
+        stores = [use.operation for use in argument.uses]
+        limits = [known[o.value] for o in stores if isinstance(o, StoreOp) and o.value in known]
+        if limits and len(limits) == len(stores):
+            known[value] = reduce(_any_of, limits)
     return proven, count
 
 
@@ -146,8 +160,9 @@ class ProveIndicesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with allowing(allowed_at(op)):
+            known: dict[SSAValue, _Limits] = {}
             for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
-                proven, count = prove_kernel(kernel)
+                proven, count = prove_kernel(kernel, known)
                 if count:
                     reason = f"{proven} of {count} indices from data are surely inside"
                     record(self.name, kernel.sym_name.data, proven > 0, reason, kernel)

@@ -598,7 +598,7 @@ func.func @main(%x: tensor<64x32xf32>, %wa: tensor<64x32xf32>, %wb: tensor<64x16
 // -----
 
 // A check stops the program before all is computed, so a contraction beside it has no blocks.
-// REMARK: remark: fuse-loops: k_y: declined: not merged into k_z: a contraction would stand beside a check of indices from data, and have no blocks
+// REMARK: remark: fuse-loops: k_y: declined: not merged into k_z: a contraction would stand beside indices from data, and have no blocks
 func.func @main(%x: tensor<64x32xf32>, %w: tensor<64x32xf32>, %table: tensor<9x64xf32>, %at: tensor<64xi64>) -> tensor<64x64xf32> {
   %a = tensor_ir.index_map (i, j, k) -> %x[i, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
   %b = tensor_ir.index_map (i, j, k) -> %w[j, k] : (tensor<64x32xf32>) -> tensor<64x64x32xf32>
@@ -692,4 +692,68 @@ func.func @main(%x: tensor<64x32xf32>, %w: tensor<64x32xf32>) -> (tensor<64x64xf
   %sb = tensor_ir.index_map (i, j) -> %s[i, 0] : (tensor<64x1xf32>) -> tensor<64x64xf32>
   %soft = tensor_ir.elementwise div(%e, %sb) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
   func.return %other, %soft : tensor<64x64xf32>, tensor<64x64xf32>
+}
+
+// -----
+
+// The matrix of a batch that data picks without a check is read in its place: rows and columns are still boxes.
+// A row that data picks is copied before.
+// CHECK-LABEL: func.func @main(%x: tensor<9x32xf32>
+// CHECK:         loop.kernel @rows
+// CHECK-NOT:     loop.kernel @matrices
+// CHECK:         loop.kernel @product
+// CHECK:           %[[row:.+]] = loop.checked_index %{{.+}} below 3 proven : i64
+// CHECK:           loop.load %{{.+}}[%[[row]], %{{.+}}, %{{.+}}] : memref<3x32x64xf32>
+// REMARK: remark: fuse-loops: matrices: merged into product
+// REMARK: remark: fuse-loops: rows: declined: not merged into product: a contraction would stand beside indices from data, and have no blocks
+func.func @main(%x: tensor<9x32xf32>, %w: tensor<3x32x64xf32>, %at: tensor<4xi64>, %from: tensor<64xi64>) -> tensor<4x16x64xf32> {
+  %last_matrix = tensor_ir.constant 2 : tensor<4xi64>
+  %no_matrix = tensor_ir.constant 0 : tensor<4xi64>
+  %from_first = tensor_ir.elementwise max(%at, %no_matrix) : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  %matrix = tensor_ir.elementwise min(%from_first, %last_matrix) : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  %last_row = tensor_ir.constant 8 : tensor<64xi64>
+  %no_row = tensor_ir.constant 0 : tensor<64xi64>
+  %from_top = tensor_ir.elementwise max(%from, %no_row) : (tensor<64xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %row = tensor_ir.elementwise min(%from_top, %last_row) : (tensor<64xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %rows = loop.kernel @rows(%x, %row) : (tensor<9x32xf32>, tensor<64xi64>) -> tensor<64x32xf32> {
+  ^bb0(%in: memref<9x32xf32>, %id: memref<64xi64>, %out: memref<64x32xf32>):
+    loop.for %i = 0 to 64 {
+      %a = loop.load %id[%i] : memref<64xi64>
+      %r = loop.checked_index %a below 9 proven : i64
+      loop.for %k = 0 to 32 {
+        %v = loop.load %in[%r, %k] : memref<9x32xf32>
+        loop.store %v, %out[%i, %k] : memref<64x32xf32>
+      }
+    }
+  }
+  %matrices = loop.kernel @matrices(%w, %matrix) : (tensor<3x32x64xf32>, tensor<4xi64>) -> tensor<4x32x64xf32> {
+  ^bb0(%in: memref<3x32x64xf32>, %id: memref<4xi64>, %out: memref<4x32x64xf32>):
+    loop.for %t = 0 to 4 {
+      %a = loop.load %id[%t] : memref<4xi64>
+      %r = loop.checked_index %a below 3 proven : i64
+      loop.for %k = 0 to 32 {
+        loop.for %j = 0 to 64 {
+          %v = loop.load %in[%r, %k, %j] : memref<3x32x64xf32>
+          loop.store %v, %out[%t, %k, %j] : memref<4x32x64xf32>
+        }
+      }
+    }
+  }
+  %y = loop.kernel @product(%rows, %matrices) : (tensor<64x32xf32>, tensor<4x32x64xf32>) -> tensor<4x16x64xf32> {
+  ^bb0(%left: memref<64x32xf32>, %right: memref<4x32x64xf32>, %out: memref<4x16x64xf32>):
+    loop.for %t = 0 to 4 {
+      loop.for %i = 0 to 16 {
+        loop.for %j = 0 to 64 {
+          %s = loop.for %k = 0 to 32 reduce(add) -> f32 {
+            %a = loop.load %left[%t * 16 + %i, %k] : memref<64x32xf32>
+            %b = loop.load %right[%t, %k, %j] : memref<4x32x64xf32>
+            %p = arith.mulf %a, %b : f32
+            loop.yield %p : f32
+          }
+          loop.store %s, %out[%t, %i, %j] : memref<4x16x64xf32>
+        }
+      }
+    }
+  }
+  func.return %y : tensor<4x16x64xf32>
 }

@@ -132,3 +132,45 @@ func.func @main(%x: tensor<20xf32>, %i: tensor<8xi64>) -> tensor<8xf32> {
   }
   func.return %y : tensor<8xf32>
 }
+
+// -----
+
+// What a kernel stores is what those after it load; a kernel that stores something else as well proves nothing.
+// CHECK-LABEL: loop.kernel @reads
+// CHECK:         loop.checked_index %{{.+}} below 10 proven : i64
+// CHECK:         loop.checked_index %{{.+}} below 10 : i64
+// REMARK: remark: prove-indices: reads: 1 of 2 indices from data are surely inside
+func.func @main(%x: tensor<10xf32>, %i: tensor<2xi64>) -> tensor<2xf32> {
+  %at = loop.kernel @clamps(%i) : (tensor<2xi64>) -> tensor<2xi64> {
+  ^bb0(%id: memref<2xi64>, %out: memref<2xi64>):
+    loop.for %k = 0 to 2 {
+      %zero = arith.constant 0 : i64
+      %last = arith.constant 9 : i64
+      %a = loop.load %id[%k] : memref<2xi64>
+      %b = arith.maxsi %a, %zero : i64
+      %c = arith.minsi %b, %last : i64
+      loop.store %c, %out[%k] : memref<2xi64>
+    }
+  }
+  %half = loop.kernel @half(%i) : (tensor<2xi64>) -> tensor<2xi64> {
+  ^bb0(%id: memref<2xi64>, %out: memref<2xi64>):
+    %zero = arith.constant 0 : i64
+    loop.store %zero, %out[0] : memref<2xi64>
+    %a = loop.load %id[1] : memref<2xi64>
+    loop.store %a, %out[1] : memref<2xi64>
+  }
+  %y = loop.kernel @reads(%x, %at, %half) : (tensor<10xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<2xf32> {
+  ^bb0(%in: memref<10xf32>, %id: memref<2xi64>, %other: memref<2xi64>, %out: memref<2xf32>):
+    loop.for %k = 0 to 2 {
+      %a = loop.load %id[%k] : memref<2xi64>
+      %b = loop.load %other[%k] : memref<2xi64>
+      %r = loop.checked_index %a below 10 : i64
+      %s = loop.checked_index %b below 10 : i64
+      %c = loop.load %in[%r] : memref<10xf32>
+      %d = loop.load %in[%s] : memref<10xf32>
+      %e = arith.addf %c, %d : f32
+      loop.store %e, %out[%k] : memref<2xf32>
+    }
+  }
+  func.return %y : tensor<2xf32>
+}
