@@ -18,7 +18,7 @@ and can copy to each other's scratchpads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
@@ -31,6 +31,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import (
     BlockArgument,
     Dialect,
+    Operation,
     SSAValue,
 )
 from xdsl.ir.affine import AffineExpr
@@ -54,6 +55,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from .index import AffineIndex, index_properties, verify_access
+from .inside import ops_in
 from .loop import ForOp
 from .schedule import SWIZZLE_BYTES, ScheduleAttr, Transport, TransportAttr
 from .sizes import static_shape
@@ -72,12 +74,27 @@ PIPELINED = "pipelined"
 """Marks a loop that starts to copy the slabs of later iterations before it computes its own."""
 
 
+def arguments_behind(values: Iterable[SSAValue]) -> set[BlockArgument]:
+    """The axes, counters and arrays that values are computed from."""
+    found: set[BlockArgument] = set()
+    todo, seen = list(values), set[SSAValue]()
+    while todo:
+        value = todo.pop()
+        if isinstance(value, BlockArgument):
+            found.add(value)
+        elif value not in seen and isinstance(value.owner, Operation):
+            seen.add(value)
+            todo += [operand for op in ops_in(value.owner) for operand in op.operands]
+    return found
+
+
 @irdl_op_definition
 class StageOp(IRDLOperation):
     """Copy a slab of an input into the block's scratchpad; all threads of the block take part.
 
     The slab starts at the index given and its axes are the trailing axes of the source. The index may
-    read block axes, and counters of loops around the copy. What lies outside of the source is 0.
+    read block axes, counters of loops around the copy, and what is computed from these. What lies outside of
+    the source is 0.
     ```
     %xs = tile.stage %x[%row, 0] : memref<32x2048xf32> -> memref<2048xf32, "shared">
     %ws = tile.stage %w[%j, 0] pad 1 : memref<64x16xf32> -> memref<32x16xf32, "shared">
@@ -165,13 +182,10 @@ class StageOp(IRDLOperation):
         if slab.get_num_dims() > source.get_num_dims():
             raise VerifyException(f"slab {slab} has more axes than its source {source}")
         launch = enclosing_launch(self)
-        for value in self.origin:
+        for value in arguments_behind(self.origin):
             axis = launch.axis_of(value)
-            counts = isinstance(value, BlockArgument) and axis is None
-            if not counts and (axis is None or axis.level.data is Level.THREAD):
-                raise VerifyException(
-                    "the slab's origin may read block axes and loop counters only"
-                )
+            if axis is not None and axis.level.data is Level.THREAD:
+                raise VerifyException("the slab's origin differs between the threads of a block")
             if axis is not None and axis.level.data is Level.CLUSTER and self.multicast:
                 raise VerifyException("what is multicast is the same for all blocks of a cluster")
         if self.multicast:
@@ -232,5 +246,6 @@ __all__ = [
     "PrefixOp",
     "StageOp",
     "Tile",
+    "arguments_behind",
     "enclosing_launch",
 ]

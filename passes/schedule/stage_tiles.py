@@ -58,7 +58,7 @@ from ...dialects.loop import (
 )
 from ...dialects.scalars import Combiner
 from ...dialects.sizes import extent_expr, shape_of, static_extent
-from ...dialects.tile import LaunchOp, Level, StageOp
+from ...dialects.tile import LaunchOp, Level, StageOp, arguments_behind
 from ...dialects.tile_pack import PackOp
 from ...index.affine import replace_dims
 from ..lower_loops import CHUNK
@@ -89,7 +89,7 @@ def copy_tiles(loads: Sequence[LoadOp], launch: LaunchOp) -> str | None:
         return "the points of a block are not known"
     local, reads = _local(launch, loops), list[tuple[LoadOp, Slab]]()
     for load in loads:
-        slab = _box(load, local, launch)
+        slab = _box(load, local, launch, [])
         if isinstance(slab, str):
             return slab
         reads.append((load, slab.inside(load)))
@@ -99,15 +99,25 @@ def copy_tiles(loads: Sequence[LoadOp], launch: LaunchOp) -> str | None:
     return None
 
 
-def _box(load: LoadOp, local: dict[SSAValue, int], launch: LaunchOp) -> Slab | str:
-    """What a block reads by a load, or why that is no box of the array."""
+def _box(
+    load: LoadOp, local: dict[SSAValue, int], launch: LaunchOp, before: Sequence[Operation]
+) -> Slab | str:
+    """What a block reads by a load, or why that is no box of the array.
+
+    It may begin where counters of blocks say, and what operations `before` the copy compute of these.
+    """
     slab = slab_of(load, local)
     origin = [] if slab is None else slab.origin
     used = {load.indices[d] for expr in origin for d in expr.used_dims()}
-    counts = {v for v in used if isinstance(v, BlockArgument) and v not in local}
-    if slab is None or used != counts:
+    known = {v for v in used if isinstance(v, BlockArgument) or v.owner in before}
+    if slab is None or used != known or not all(_is_of_block(v, local) for v in used):
         return f"a block reads no box of {array_names(launch)[load.memref]}"
     return slab
+
+
+def _is_of_block(value: SSAValue, local: dict[SSAValue, int]) -> bool:
+    """Whether a value is the same for all points of a block."""
+    return arguments_behind([value]).isdisjoint(local)
 
 
 def _local(launch: LaunchOp, loops: Sequence[ForOp]) -> dict[SSAValue, int]:
@@ -142,6 +152,13 @@ class Staging:
         axes = set(_local(self.launch, []))
         found = [o for o in ops_in(self.inner) if isinstance(o, LoadOp)]
         return [load for load in found if axes.intersection(load.indices)]
+
+    def picks(self) -> list[Operation]:
+        """What stands in front of the sweep and is the same for all points of a block: indices from data."""
+        block = self.outer.parent
+        assert block is not None
+        before = list(block.ops)[: list(block.ops).index(self.outer)]
+        return [op for op in before if all(_is_of_block(v, self.local) for v in op.results)]
 
     def borders(self) -> list[TestOp]:
         """The conditions that only keep those loads inside of their arrays."""
@@ -182,17 +199,19 @@ def find_staging(launch: LaunchOp) -> Staging | str:
     if any(isinstance(op, StoreOp | CheckedIndexOp | AssertOp) for op in ops_in(outer)):
         return "the sweep stores, or checks indices from data"
     found = Staging(launch, outer, inner, guard)
+    picks = found.picks()
     read = _reads(outer) - {test.result for test in found.borders()}
+    read -= {result for op in picks for result in op.results}
     if guard is not None and any(_stands_in(value, block) for value in read):
         return "the sweep needs what is computed under the condition around it"
     for load in found.loads():
-        if not isinstance(why := _box(load, found.local, launch), Slab):
+        if not isinstance(why := _box(load, found.local, launch, picks), Slab):
             return why
     return found
 
 
-def _reads(loop: ForOp) -> set[SSAValue]:
-    return {value for op in ops_in(loop) for value in op.operands}
+def _reads(op: Operation) -> set[SSAValue]:
+    return {value for inner in ops_in(op) for value in inner.operands}
 
 
 def _stands_in(value: SSAValue, block: Block) -> bool:
@@ -210,9 +229,10 @@ def copy_chunks(staging: Staging) -> None:
     if vanishes:
         _unmask(staging.inner)
     if staging.guard is not None:
-        staging.outer.detach()
         assert staging.guard.parent is not None
-        staging.guard.parent.insert_op_before(staging.outer, staging.guard)
+        for op in [*staging.picks(), staging.outer]:
+            op.detach()
+            staging.guard.parent.insert_op_before(op, staging.guard)
 
 
 def slab_in(load: LoadOp, staging: Staging) -> Slab:

@@ -260,6 +260,18 @@ def _chunk(found: Product, threads: int) -> ForOp:
     return loop
 
 
+def operations_behind(op: Operation, block: Block) -> list[Operation]:
+    """The operations of a block that compute what one of them reads, in order."""
+    found: set[Operation] = set()
+    todo = [op]
+    while todo:
+        read = (value.owner for inner in ops_in(todo.pop()) for value in inner.operands)
+        new = {o for o in read if isinstance(o, Operation) and o.parent is block} - found
+        found |= new
+        todo += new
+    return [each for each in block.ops if each in found]
+
+
 def summing(extent: Extent, body: Block, values: Sequence[SSAValue]) -> ForOp:
     """A loop that adds up some values."""
     combiners, types = [Combiner.ADD] * len(values), [value.type for value in values]
@@ -284,8 +296,12 @@ def rebuild(
         assert isinstance(element.owner, Operation)
         element.owner.attributes[_ELEMENT] = UnitAttr()
         result.replace_all_uses_with(element)
-    outer.detach()
+    shared = operations_behind(outer, block)
+    for op in (outer, *shared):
+        op.detach()
     tile_registers(launch, {found.m: found.thread_m, found.n: found.thread_n}, strips, paired)
+    assert block.first_op is not None
+    block.insert_ops_before(shared, block.first_op)
     elements = [op for op in block.ops if _ELEMENT in op.attributes]
     products, parts = multiply()
     body = outer.body.block

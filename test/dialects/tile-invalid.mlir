@@ -187,7 +187,7 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
     tile.launch (%r = 4 : block, %t = 8 : thread) {
       %v = loop.load %x[%r, 0] : memref<4x8xf32>
-      // expected-error@+1 {{the slab's origin may read block axes and loop counters only}}
+      // expected-error@+1 {{the slab's origin differs between the threads of a block}}
       %s = tile.stage %x[%r, %t] : memref<4x8xf32> -> memref<8xf32, "shared">
       loop.store %v, %y[%r] : memref<4xf32>
     }
