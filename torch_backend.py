@@ -39,6 +39,7 @@ from .frontend.composites import replace_composites
 from .frontend.decompositions import decompositions
 from .frontend.devices import SeveralDevices
 from .frontend.eager_checks import RefusedByEager, asking_first, is_refused_by_eager
+from .frontend.experts import grouped_products
 from .frontend.fixed_point import in_fixed_point
 from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
@@ -86,14 +87,16 @@ def deplo_backend(
     assign_by_positions(graph)
     fallback = given.get("fallback", OPTIONS["fallback"][0])
     compiler = functools.partial(_compile, fallback)
-    training = training_decompositions(calls_pytorch=fallback == "eager")
+    calls_pytorch = fallback == "eager"
+    rules = decompositions() | training_decompositions(calls_pytorch=calls_pytorch)
+    rules |= grouped_products(calls_pytorch=calls_pytorch)
     forward = functools.partial(compiler, shares_memory=True)
     aot = aot_autograd(
         fw_compiler=forward,
         bw_compiler=compiler,
         inference_compiler=forward,
         partition_fn=min_cut_rematerialization_partition,
-        decompositions=asking_first(decompositions() | training),
+        decompositions=asking_first(rules),
         keep_inference_input_mutations=True,
     )
     try:

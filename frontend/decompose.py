@@ -22,6 +22,7 @@ from torch.utils import _pytree as pytree
 from .aliasing import is_composite
 from .decompositions import ORIGINAL, OWN, decompositions, is_kept, is_mutable, rules_of_calls
 from .eager_strides import KERNELS
+from .experts import grouped_products
 from .fixed_point import in_fixed_point
 from .unsupported import Unsupported
 
@@ -30,16 +31,20 @@ SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 Rules = dict[Any, Callable[..., Any]]
 
 
-def decompose(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+def decompose(
+    exported: torch.export.ExportedProgram, *, calls_pytorch: bool = False
+) -> torch.export.ExportedProgram:
     """`exported` in operators of the dialect, as far as PyTorch can decompose the others.
 
+    With `calls_pytorch` what PyTorch computes faster stays a call of it.
     A program that changes tensors in place, even inside of an operator, has sub-graphs or symbolic sizes is
     left to `run_decompositions`, which makes it functional; any other is changed itself.
     """
     calls = [node for node in exported.graph.nodes if node.op in ("call_function", "get_attr")]
+    products = grouped_products(calls_pytorch=calls_pytorch)
     if not all(_is_plain(node) for node in calls):
-        return _functional(exported)
-    rules = rules_of_calls()
+        return _functional(exported, products)
+    rules = rules_of_calls() | products
     traced: dict[Hashable, torch.fx.Graph] = {}
     mode = FakeTensorMode()
     keys: dict[torch.fx.Node, Hashable] = {}
@@ -53,7 +58,7 @@ def decompose(exported: torch.export.ExportedProgram) -> torch.export.ExportedPr
         if key not in traced:
             traced[key] = _trace(node, rules, mode)
             if any(_changes(inner) for inner in traced[key].nodes):
-                return _functional(exported)
+                return _functional(exported, products)
         _take(node, _result(traced[key]), moved)
     for node, key in keys.items():
         _splice(node, traced[key])
@@ -97,14 +102,16 @@ def _take(node: torch.fx.Node, value: Any, moved: set[torch.fx.Node]) -> None:
         moved.add(node)
 
 
-def _functional(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+def _functional(
+    exported: torch.export.ExportedProgram, products: Rules
+) -> torch.export.ExportedProgram:
     """`exported` as PyTorch decomposes it: all operators. Raises UnsupportedOpError if one must stay."""
     unsupported = Unsupported(offers_fallback=False)
     for node in filter(in_fixed_point, exported.graph.nodes):
         reason = "an image of uint8, in a program with sizes that change or changes of tensors"
         unsupported.add(node, reason)
     unsupported.raise_if_any()
-    return exported.run_decompositions(decompositions())
+    return exported.run_decompositions(decompositions() | products)
 
 
 def _changes(node: torch.fx.Node) -> bool:

@@ -75,7 +75,7 @@ def export(
             _raise_eager_failure(module, inputs)
         drawn = number_of_draws(exported)
         with torch.no_grad(), _quiet():
-            decomposed = decompose(exported)
+            decomposed = decompose(exported, calls_pytorch=fallback == "eager")
         if fallback == "eager":
             check_all_kept(drawn, decomposed)
         return decomposed

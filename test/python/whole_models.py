@@ -110,6 +110,51 @@ CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """The class that builds each model, and its configuration. Of Whisper and T5, the encoder is meant."""
 
+EXPERTS: dict[str, dict[str, Any]] = {
+    "mixtral": _GROUPED | {"num_local_experts": 4, "num_experts_per_tok": 2},
+    "qwen2_moe": _GROUPED
+    | {
+        "num_experts": 4,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 24,
+        "shared_expert_intermediate_size": 40,
+    },
+    "qwen3_moe": _SMALL_HEADS
+    | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24},
+    "olmoe": _GROUPED | {"num_experts": 4, "num_experts_per_tok": 2},
+    "gpt_oss": _SMALL_HEADS
+    | {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 4},
+    "deepseek_v3": _TEXT
+    | {
+        "num_key_value_heads": 4,
+        "n_routed_experts": 8,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 24,
+        "n_shared_experts": 1,
+        "first_k_dense_replace": 1,
+        "q_lora_rank": 16,
+        "kv_lora_rank": 16,
+        "qk_rope_head_dim": 8,
+        "qk_nope_head_dim": 8,
+        "v_head_dim": 8,
+        "n_group": 2,
+        "topk_group": 1,
+    },
+    "jamba": _GROUPED
+    | {
+        "num_experts": 4,
+        "num_experts_per_tok": 2,
+        "use_mamba_kernels": False,
+        "attn_layer_period": 2,
+        "attn_layer_offset": 1,
+        "expert_layer_period": 2,
+        "expert_layer_offset": 1,
+        "mamba_d_state": 4,
+        "mamba_dt_rank": 4,
+    },
+}
+"""Mixtures of experts that generate text. The first layers of DeepSeek and Jamba have none."""
+
 TEXT = [name for name in CONFIGS if name not in ("vit", "resnet", "convnext", "whisper")]
 """The models whose input is a batch of token sequences."""
 
@@ -131,7 +176,8 @@ def tokens(batch: int, length: int) -> torch.Tensor:
 def build(architecture: str, layers: int = 2) -> WholeModel:
     """The model of an architecture with seeded random weights; convolutional networks keep their depths."""
     torch.manual_seed(0)
-    kind, settings = CONFIGS[architecture]
+    configs = CONFIGS | {name: ("AutoModelForCausalLM", each) for name, each in EXPERTS.items()}
+    kind, settings = configs[architecture]
     settings = settings | {key: layers for key in COUNTS if key in settings}
     config = transformers.AutoConfig.for_model(architecture, **settings)
     config.use_cache = False
@@ -143,7 +189,7 @@ def build(architecture: str, layers: int = 2) -> WholeModel:
     if architecture == "whisper":
         model = model.encoder
     model = model.eval()
-    if architecture in TEXT:
+    if architecture in (*TEXT, *EXPERTS):
         return WholeModel(model, {"input_ids": tokens(2, 9)})
     name, shape = {
         "vit": ("pixel_values", (2, 3, 16, 16)),
