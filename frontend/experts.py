@@ -59,7 +59,7 @@ def grouped_rows(left: torch.Tensor, right: torch.Tensor, offsets: torch.Tensor)
         return left.new_zeros((rows, right.shape[2]))
     shift = _log2_of_tile(rows, groups)
     size = 1 << shift
-    count = (rows >> shift) + groups
+    count = (rows + groups * (size - 1)) >> shift  # where all groups but one end in a tile of one row
     row, tile = (torch.arange(n, device=where) for n in (rows, count))
     ends = offsets.to(torch.int64)
     starts = torch.cat([ends.new_zeros(1), ends[:-1]])
@@ -101,14 +101,25 @@ def _grouped_mm(
             return NotImplemented
 
 
+def _without_padding(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule for calls in which tiles have one row each; other calls stay."""
+
+    def either(left: torch.Tensor, right: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        rows, groups = left.shape[0], right.shape[0]
+        known = left.ndim == 2 and right.ndim == 3 and not isinstance(rows, torch.SymInt)
+        return rule(left, right, *args, **kwargs) if known and rows <= groups else NotImplemented
+
+    return either
+
+
 def grouped_products(*, calls_pytorch: bool) -> dict[Any, Callable[..., Any]]:
-    """Operator -> its formula; none where PyTorch may be called, whose kernels have no padding.
+    """Operator -> its formula; without padding only where PyTorch may be called, whose kernels have none.
 
     The operator of transformers is there once its module is loaded.
     """
-    if calls_pytorch:
-        return {}
     rules: dict[Any, Callable[..., Any]] = {aten._grouped_mm.default: _grouped_mm}
     if (fallback := getattr(torch.ops.transformers, "grouped_mm_fallback", None)) is not None:
         rules[fallback.default] = grouped_rows
+    if calls_pytorch:
+        rules = {op: _without_padding(rule) for op, rule in rules.items()}
     return {op: with_eager_strides(op, rule) for op, rule in rules.items()}

@@ -122,10 +122,18 @@ def test_the_product_reads_the_matrices_in_their_place(target):
     program = deplo.compile(grouped, (left, right, offsets), target=target)
     kernels = [op for op in ops_in(program.stage("loop")) if isinstance(op, KernelOp)]
     largest = max(result.type.element_count() for kernel in kernels for result in kernel.outputs)
-    assert largest == (64 // 16 + 4) * 16 * 128
+    assert largest == (64 + 4 * 15) // 16 * 16 * 128
 
 
-def test_pytorch_multiplies_groups_where_it_may_be_called():
+def test_a_row_for_each_group_is_multiplied_by_kernels_though_pytorch_may_be_called():
+    left, right = matrices(3)
+    args = left, right, torch.tensor([1, 1, 3], dtype=INT32)
+    program = deplo.compile(grouped, args, target="cpu", fallback="eager")
+    assert program.report()["calls"] == []
+    torch.testing.assert_close(program(*args), grouped(*args))
+
+
+def test_pytorch_multiplies_longer_groups_where_it_may_be_called():
     left, right = matrices(8)
     args = left, right, torch.tensor([3, 3, 8], dtype=INT32)
     with pytest.warns(deplo.FallbackWarning, match="grouped_mm_fallback"):
