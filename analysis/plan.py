@@ -1,6 +1,6 @@
 """The plan of a program: what the runtime needs to run it, as plain JSON data.
 
-    {"version": 2, "target": "cpu",
+    {"version": 3, "target": "cpu",
      "arguments": [{"name": "x", "kind": "input", "dtype": "f32", "shape": ["s0", 8]}],
      "buffers": [{"dtype": "f32", "shape": ["s0", 1], "offset": null}],
      "steps": [{"kernel": "k_exp", "arguments": [{"argument": 0}, {"buffer": 0}], "sizes": ["s0"],
@@ -25,6 +25,12 @@ Its arguments are JSON values; `{"dtype": "f32"}` is a dtype, `{"float": "inf"}`
 A launch that may run while others do says which group it is in, `"group": 0`, the number of its neighbours
 that may, and by number which arguments it writes: `"writes": [1]`.
 
+Steps that run several times are a loop: `"loops": [{"begin": 2, "end": 4, "trips": 100, "reversed": false}]`,
+by the numbers of the first step and of that behind the last. `{"place": 0}` among the arguments of such a
+step is a slice along the leading axis of what `places` says, `{"of": {"buffer": 3}, "loop": 0}`: that of the
+turn's number, counted from the end in a reversed loop. With `"first": {"argument": 1}` it is the slice of the
+turn before, and in the first turn that array.
+
 A kernel that gets tensor maps has `{"tensor_map": 0}` among its arguments, and the plan says under
 `tensor_maps` what each describes: `{"of": {"argument": 0}, "box": [16, 64], "swizzle": 0}`. One whose launch
 must ask for shared memory says how much: `"shared_bytes": 65536`. One that computes indices in 32 bits gets
@@ -34,6 +40,7 @@ its sizes so: `"size_bits": 32`; else they have 64.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import isfinite, prod
 from typing import Any, cast
 
@@ -50,12 +57,14 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i32,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.traits import SymbolOpInterface, SymbolTable
 
 from ..dialects import cuda
 from ..dialects.calls import OperandAttr
-from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp, TensorMapType
+from ..dialects.inside import ops_in
+from ..dialects.kernel import AllocOp, CallOp, LaunchOp, LoopOp, TensorMapOp, TensorMapType
+from ..dialects.kernel_loop import loop_around
 from ..dialects.multiples import Multiple, multiple_of
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Extent, ExtentAttr, Size, shape_of, static_extent
@@ -66,7 +75,7 @@ from .launch_groups import GROUP, marked_writes
 from .sizes import positive_extents, sizes_of
 from .updates import becomes
 
-VERSION = 2
+VERSION = 3
 """Version of the plan's format."""
 
 MESSAGES_ATTRIBUTE = "deplo.messages"
@@ -93,47 +102,79 @@ def build_plan(module: ModuleOp, target: str, sources: Mapping[str, str]) -> Pla
     main = SymbolTable.lookup_symbol(module, "main")
     if not isinstance(main, func.FuncOp) or not main.body.blocks:
         raise DeploError("the module has no host function @main; lower its kernels first")
-    entry = main.body.block
-    refs: dict[SSAValue, Ref] = {a: {"argument": i} for i, a in enumerate(entry.args)}
-    buffers: list[dict[str, Any]] = []
-    steps: list[dict[str, Any]] = []
-    results: list[Ref] = []
-    maps: list[dict[str, Any]] = []
-    for op in entry.ops:
-        match op:
-            case TensorMapOp():
-                maps.append(_tensor_map(op, refs))
-                refs[op.result] = {"tensor_map": len(maps) - 1}
-            case AllocOp():
-                refs[op.result] = {"buffer": len(buffers)}
-                offset = None if op.offset is None else _extent(op.offset.data)
-                buffers.append({**_array(op.result.type), "offset": offset})
-            case LaunchOp():
-                steps.append(_step(module, op, refs))
-            case CallOp():
-                steps.append(_call(op, refs))
-            case func.ReturnOp():
-                results = [refs[value] for value in op.arguments]
-            case _:
-                raise DeploError(f"{op.name} in the host function is not part of a plan")
-    more: dict[str, Any] = {"tensor_maps": maps} if maps else {}
-    updated = [i for i in range(len(entry.args)) if _is_updated(main, i, results)]
-    if updated:
-        more["updated"] = updated
-    names = dict.fromkeys(str(step["kernel"]) for step in steps if "kernel" in step)
+    arguments = main.body.block.args
+    host = _Host(module, {a: {"argument": i} for i, a in enumerate(arguments)})
+    host.read(main.body.block)
+    lists: dict[str, Sequence[Any]] = {
+        "tensor_maps": host.maps,
+        "places": host.places,
+        "loops": host.loops,
+        "updated": [i for i in range(len(arguments)) if _is_updated(main, i, host.results)],
+    }
+    names = dict.fromkeys(str(step["kernel"]) for step in host.steps if "kernel" in step)
     return {
         "version": VERSION,
         "target": target,
-        "arguments": [_argument(main, i) for i in range(len(entry.args))],
-        "buffers": buffers,
-        "steps": steps,
-        "results": results,
+        "arguments": [_argument(main, i) for i in range(len(arguments))],
+        "buffers": host.buffers,
+        "steps": host.steps,
+        "results": host.results,
         "arena_bytes": _arena_bytes(main),
         "sizes": _sizes(main),
         "positive": [_extent(extent) for extent in positive_extents(main)],
         "kernels": [_kernel(module, name, sources) for name in names],
-        **more,
+        **{name: found for name, found in lists.items() if found},
     }
+
+
+@dataclass
+class _Host:
+    """What a host function does, in the plan's form; a loop's steps stand among the others."""
+
+    module: ModuleOp
+    refs: dict[SSAValue, Ref]
+    buffers: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    results: list[Ref] = field(default_factory=list[Ref])
+    maps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    places: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    loops: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    def read(self, block: Block) -> None:
+        """Add what a block does. Raises DeploError for what is not part of a plan."""
+        for op in block.ops:
+            match op:
+                case TensorMapOp():
+                    self.maps.append(_tensor_map(op, self.refs))
+                    self.refs[op.result] = {"tensor_map": len(self.maps) - 1}
+                case AllocOp():
+                    self.refs[op.result] = {"buffer": len(self.buffers)}
+                    offset = None if op.offset is None else _extent(op.offset.data)
+                    self.buffers.append({**_array(op.result.type), "offset": offset})
+                case LaunchOp():
+                    self.steps.append(_step(self.module, op, self.refs))
+                case LoopOp():
+                    self._read_loop(op)
+                case CallOp() if loop_around(op) is None:
+                    self.steps.append(_call(op, self.refs))
+                case func.ReturnOp():
+                    self.results = [self.refs[value] for value in op.arguments]
+                case _:
+                    where = "the host function" if loop_around(op) is None else "a loop"
+                    raise DeploError(f"{op.name} in {where} is not part of a plan")
+
+    def _read_loop(self, op: LoopOp) -> None:
+        for argument in op.body.block.args:
+            place = {"of": self.refs[op.array_of(argument)], "loop": len(self.loops)}
+            if argument.index < len(op.carried):
+                place["first"] = self.refs[op.carried[argument.index]]
+            self.refs[argument] = {"place": len(self.places)}
+            self.places.append(place)
+        begin, number = len(self.steps), len(self.loops)
+        loop = {"trips": _extent(op.trips), "reversed": op.reversed is not None}
+        self.loops.append({**loop, "begin": begin})
+        self.read(op.body.block)
+        self.loops[number]["end"] = len(self.steps)
 
 
 def _is_updated(main: func.FuncOp, argument: int, results: Sequence[Ref]) -> bool:
@@ -160,7 +201,7 @@ def _extent(extent: Extent) -> int | str:
 
 def _axes_of_sizes(main: func.FuncOp) -> dict[int, list[tuple[Multiple, dict[str, int]]]]:
     """The axes that say each size, of arguments and of what calls give: its multiple, and its place."""
-    buffers = [op.result for op in main.body.block.ops if isinstance(op, AllocOp)]
+    buffers = [op.result for op in ops_in(main) if isinstance(op, AllocOp)]
     called = called_buffers(main)
     arrays = [({"argument": i}, value.type) for i, value in enumerate(main.body.block.args)]
     arrays += [({"buffer": i}, b.type) for i, b in enumerate(buffers) if b in called]
@@ -201,7 +242,7 @@ def called_buffers(main: func.FuncOp) -> set[SSAValue]:
 
 def _arena_bytes(main: func.FuncOp) -> int | None:
     """The end of the last buffer in the arena; None if the sizes decide."""
-    allocs = [op for op in main.body.block.ops if isinstance(op, AllocOp)]
+    allocs = [op for op in ops_in(main) if isinstance(op, AllocOp)]
     ends = [a.offset.data + buffer_bytes(a.result.type) for a in allocs if a.offset is not None]
     if any(isinstance(end, Size) for end in ends):
         return None

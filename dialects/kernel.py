@@ -17,7 +17,7 @@ Memory is read and written by `loop.load` and `loop.store`, whose index expressi
 elements at once by `kernel_vector.py`, atomically by `kernel_atomic.py`, and copied while threads compute by
 `kernel_async.py` and `kernel_bulk.py`; warps multiply matrices by `kernel_mma.py`. Each kernel runs on a
 one-dimensional grid of one-dimensional blocks. The host side is here too: allocation, launches and calls of
-PyTorch, in order. On the CPU a kernel is a `func.func` that runs a range of blocks.
+PyTorch, in order, and loops of launches. On the CPU a kernel is a `func.func` that runs a range of blocks.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from .kernel_host import (
     verify_bounds,
     verify_geometry,
 )
+from .kernel_loop import LoopOp
 from .kernel_mma import MmaOp, WgmmaWaitOp
 from .kernel_shared import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES, SharedOp
 from .kernel_vector import VectorLoadOp, VectorStoreOp
@@ -91,6 +92,7 @@ Kernel = Dialect(
         AllocOp,
         LaunchOp,
         CallOp,
+        LoopOp,
     ],
     [MbarriersType, TensorMapType],
 )
@@ -113,6 +115,7 @@ __all__ = [
     "FuncOp",
     "Kernel",
     "LaunchOp",
+    "LoopOp",
     "MbarrierExpectBytesOp",
     "MbarrierInitOp",
     "MbarrierWaitOp",

@@ -7,7 +7,7 @@
 `elementwise` applies one scalar function; its operands have one shape, so broadcasting is an `index_map`.
 `reduce` folds axes with one combiner. `index_map` is every change of layout. What these three cannot say
 is named: `constant`, `size`, `iota`, `cast`, `gather`, `scatter`,
-`sort`, and `call`, which PyTorch runs.
+`sort`, `scan`, which runs a function per step, and `call`, which PyTorch runs.
 
 Extents may be dynamic sizes, named by the types: `tensor<?x4xf32, #sym.extents<s0>>`.
 """
@@ -59,6 +59,7 @@ from .syntax import (
     tensor_type,
 )
 from .tensor_ir_indexed import GatherOp, NthElementOp, ScatterOp, SortOp
+from .tensor_ir_scan import ScanOp
 
 # --------------------------------------------------------------------------- operations
 
@@ -355,6 +356,7 @@ TensorIR = Dialect(
         ScatterOp,
         SortOp,
         NthElementOp,
+        ScanOp,
         CallOp,
     ],
     [FunctionAttr, CombinerAttr, UpdateAttr, OperandAttr],

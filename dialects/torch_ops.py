@@ -47,6 +47,7 @@ from xdsl.traits import Pure
 
 from . import (
     torch_layout_shapes,
+    torch_recurrent_shapes,
     torch_scatter_shapes,
     torch_shapes,
     torch_sort_shapes,
@@ -100,6 +101,7 @@ _FAMILIES: dict[str, type[TorchOp]] = {
     name: value
     for module in (
         torch_layout_shapes,
+        torch_recurrent_shapes,
         torch_scatter_shapes,
         torch_shapes,
         torch_sort_shapes,

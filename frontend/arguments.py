@@ -18,6 +18,7 @@ from ..dialects.sizes import Size
 from ..dialects.torch_base import ScalarValue, TorchOp, argument_attr
 from ..dialects.torch_ops import WITHOUT_EFFECT
 from .dtypes import ELEMENTS
+from .recurrent import ATEN_NAMES
 from .sizes import Ratio, Refused, Sizes, is_symbolic
 
 Given: TypeAlias = torch.fx.Node | list[torch.fx.Node] | ScalarValue | Size | Ratio | None
@@ -99,6 +100,8 @@ def overload_name(node: torch.fx.Node, sizes: Sizes) -> str:
     PyTorch's graphs may pass a number to `other` of a tensor overload; that is the number overload.
     """
     target: Any = node.target
+    if target in ATEN_NAMES:
+        return ATEN_NAMES[target].removeprefix("aten.")
     operator, overload = target._schema.name.removeprefix("aten::"), target._overloadname
     if overload in NUMBER_OVERLOADS:
         for argument, value in sized_arguments(node, sizes):

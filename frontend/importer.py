@@ -176,7 +176,7 @@ class Importer:
     def _add_op(self, node: torch.fx.Node) -> None:
         """Import a call as an operation of the dialect. Raises Refused, without words if there is none."""
         target: Any = node.target
-        if not isinstance(target, OpOverload) or target.namespace != "aten":
+        if not isinstance(target, OpOverload):
             raise Refused
         op_class = OPS_BY_ATEN.get(overload_name(node, self.sizes))
         if op_class is None:

@@ -28,7 +28,7 @@ class Arena:
     """Who owns each byte of a function's buffers."""
 
     def __init__(self, function: func.FuncOp):
-        allocs = [op for op in function.body.block.ops if isinstance(op, AllocOp)]
+        allocs = [op for op in ops_in(function) if isinstance(op, AllocOp)]
         self.places: dict[SSAValue, tuple[int, slice]] = {}
         end = 0
         for op in sorted(allocs, key=lambda each: each.offset is None):
@@ -39,6 +39,8 @@ class Arena:
             self.places[op.result] = len(self.places), slice(first, first + count)
             end = max(end, first + count)
         self.owner = np.full(end, FREE, np.int64)
+        self.slices: dict[SSAValue, SSAValue] = {}
+        """The array that each argument of a loop's body is a slice of now."""
 
     def run(self, op: Operation) -> None:
         """An operation of the host other than a launch runs; raises ProgramFault as `launch` does."""
@@ -62,6 +64,7 @@ class Arena:
         stored, added = stored_in(function.body), accumulated_in(function.body)
         arguments = function.body.block.args
         pairs = [(array_of(v), a) for v, a in zip(op.arguments, arguments, strict=True)]
+        # Two slices of one array are different memory: of a stack, the step's own and that of the one before.
         for array, argument in pairs:
             others = [other for value, other in pairs if value is array and other is not argument]
             if argument in stored and any(other.uses for other in others):
@@ -70,6 +73,7 @@ class Arena:
                     "passes as another argument, too",
                     op,
                 )
+        pairs = [(self.slices.get(array, array), argument) for array, argument in pairs]
         self._write(array for array, argument in pairs if argument in stored - added)
         self._read(op, [array for array, argument in pairs if argument.uses])
 

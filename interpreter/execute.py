@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -11,6 +13,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     MemRefType,
     ModuleOp,
+    SymbolRefAttr,
     TensorType,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -19,10 +22,11 @@ from xdsl.traits import SymbolTable
 from ..analysis.sizes import SizeError, instantiate, sizes_of, solve_sizes, types_at
 from ..dialects.calls import TensorCallOp
 from ..dialects.inside import ops_in
-from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp
+from ..dialects.kernel import AllocOp, CallOp, LaunchOp, LoopOp, TensorMapOp
 from ..dialects.loop import KernelOp
 from ..dialects.multiples import multiple_of
 from ..dialects.sizes import shape_of, static_shape
+from ..dialects.tensor_ir_scan import ScanOp
 from ..errors import DeploError
 from .accesses import Accesses, AccessRow
 from .arena import Arena
@@ -32,6 +36,7 @@ from .loop import evaluate_kernel
 from .numpy_types import Array, convert, numpy_dtype
 from .poison import poisoned
 from .product import Value, as_array, as_bits, from_bits
+from .repeats import scan, turns
 from .scalar_ops import NotExecutable
 from .simt import find_kernel
 from .tensor_ir import ProgramError, evaluate_tensor_op
@@ -75,7 +80,7 @@ def execute(
         arguments = [np.array(value) for value in inputs]
         history.memo.name_arguments(arguments)
         try:
-            results = _run(fixed, main_function(fixed), arguments, history, sizes.call)
+            results = _Run(fixed, history, sizes.call).function(main_function(fixed), arguments)
         except _Found:
             continue
         except ProgramError as error:
@@ -152,47 +157,70 @@ def access_rows(module: ModuleOp, inputs: Sequence[Array]) -> list[AccessRow]:
     return history.accesses.rows()
 
 
-def _run(
-    module: ModuleOp,
-    function: func.FuncOp,
-    arguments: Sequence[Value],
-    history: History,
-    call: Call,
-) -> list[Value]:
-    block = _only_block(function)
-    arena = Arena(function)
-    values: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
-    for op in block.ops:
-        operands = [values[v] for v in op.operands]
-        if not isinstance(op, LaunchOp):
-            arena.run(op)
-        match op:
-            case func.ReturnOp():
-                return operands
-            case func.CallOp():
-                callee = SymbolTable.lookup_symbol(module, op.callee)
-                assert isinstance(callee, func.FuncOp)
-                results = _run(module, callee, operands, history, call)
-            case TensorMapOp():
-                results = operands
-            case LaunchOp():
-                device = find_kernel(module, op)
-                arena.launch(op, device)
-                arrays = [as_array(value, MAX_ELEMENTS) for value in operands]
-                launch(device, [as_array(as_bits(each), MAX_ELEMENTS) for each in arrays], history)
-                results = []
-            case TensorCallOp():
-                results = call(op, [as_array(value, MAX_ELEMENTS) for value in operands])
-                _check_shapes(op, results)
-            case CallOp():
-                made = call(op, [as_array(values[v], MAX_ELEMENTS) for v in op.inputs])
-                _check_shapes(op, made)
-                values.update(zip(op.outputs, made, strict=True))
-                results = []
-            case _:
-                results = _evaluate(op, operands, history)
-        values.update(zip(op.results, results, strict=True))
-    raise NotExecutable(f"@{function.sym_name.data} has no return")
+@dataclass(frozen=True)
+class _Run:
+    """One execution of a module."""
+
+    module: ModuleOp
+    history: History
+    call: Call
+
+    def function(self, function: func.FuncOp, arguments: Sequence[Value]) -> list[Value]:
+        """The results of a function of one block."""
+        block = _only_block(function)
+        values: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
+        results = self._block(block, values, Arena(function))
+        if results is None:
+            raise NotExecutable(f"@{function.sym_name.data} has no return")
+        return results
+
+    def _block(
+        self, block: Block, values: dict[SSAValue, Value], arena: Arena
+    ) -> list[Value] | None:
+        """Run a block; gives what it returns, None if it does not."""
+        for op in block.ops:
+            operands = [values[v] for v in op.operands]
+            if not isinstance(op, LaunchOp | LoopOp):
+                arena.run(op)
+            match op:
+                case func.ReturnOp():
+                    return operands
+                case func.CallOp():
+                    results = self.function(self._callee(op.callee), operands)
+                case ScanOp():
+                    step = partial(self.function, self._callee(op.step))
+                    results = scan(op, operands, step)
+                case LoopOp():
+                    for _ in turns(op, values, arena):
+                        self._block(op.body.block, values, arena)
+                    results = []
+                case TensorMapOp():
+                    results = operands
+                case LaunchOp():
+                    device = find_kernel(self.module, op)
+                    arena.launch(op, device)
+                    arrays = [as_array(value, MAX_ELEMENTS) for value in operands]
+                    bits = [as_array(as_bits(each), MAX_ELEMENTS) for each in arrays]
+                    launch(device, bits, self.history)
+                    results = []
+                case TensorCallOp():
+                    given = [as_array(value, MAX_ELEMENTS) for value in operands]
+                    results = self.call(op, given)
+                    _check_shapes(op, results)
+                case CallOp():
+                    made = self.call(op, [as_array(values[v], MAX_ELEMENTS) for v in op.inputs])
+                    _check_shapes(op, made)
+                    values.update(zip(op.outputs, made, strict=True))
+                    results = []
+                case _:
+                    results = _evaluate(op, operands, self.history)
+            values.update(zip(op.results, results, strict=True))
+        return None
+
+    def _callee(self, name: SymbolRefAttr) -> func.FuncOp:
+        callee = SymbolTable.lookup_symbol(self.module, name)
+        assert isinstance(callee, func.FuncOp)
+        return callee
 
 
 def _only_block(function: func.FuncOp) -> Block:

@@ -15,9 +15,10 @@ becomes
     }
 
 Kernels that differ in name only become one function, launched several times. A `tensor_ir.call` becomes a
-buffer for each result, and a `kernel.call` that fills them. An operation on tensors that is a kernel as it is
-(`Whole`) becomes a launch of it; what begins as an argument that it takes the place of
-(`analysis/updates.py`), or as a buffer that nothing else reads, is made there.
+buffer for each result, and a `kernel.call` that fills them; a `tensor_ir.scan` becomes a `kernel.loop`
+(`host_loops.py`). An operation on tensors that is a kernel as it is (`Whole`) becomes a launch of it; what
+begins as an argument that it takes the place of (`analysis/updates.py`), or as a buffer that nothing else
+reads, is made there.
 """
 
 from __future__ import annotations
@@ -34,12 +35,15 @@ from xdsl.rewriter import Rewriter
 from ..analysis.equivalence import equivalent
 from ..analysis.updates import takes_place
 from ..dialects.calls import TensorCallOp
+from ..dialects.inside import ops_in
 from ..dialects.kernel import AllocOp, CallOp, TensorMapOp, TensorMapType
 from ..dialects.kernel import LaunchOp as HostLaunchOp
 from ..dialects.loop import KernelOp
 from ..dialects.sizes import Extent, memref_of, shape_of
+from ..dialects.tensor_ir_scan import ScanOp
 from ..dialects.tile import LaunchOp
 from ..errors import DeploError
+from .host_loops import loop_of, take_results
 from .levels import levels_in, missing
 from .symbol_names import FreshNames, function_names
 
@@ -87,10 +91,13 @@ def lower_host(module: ModuleOp, build: BuildDevice, wholes: Wholes | None = Non
     Raises DeploError for a kernel that is not one `tile.launch` and for any other op on tensors.
     """
     functions = [op for op in module.ops if isinstance(op, func.FuncOp)]
+    scanned = {op.step.root_reference.data for op in ops_in(module) if isinstance(op, ScanOp)}
     devices = _Devices(function_names(module), build, {} if wholes is None else wholes)
     for function in functions:
         if function.body.blocks:
             _lower_function(function, devices)
+            if function.sym_name.data in scanned:
+                take_results(function)
 
 
 class _Code:
@@ -172,6 +179,8 @@ def _lower_function(host: func.FuncOp, devices: _Devices) -> None:
             _launch_kernel(op, devices, host)
         elif isinstance(op, TensorCallOp):
             _lower_call(op)
+        elif isinstance(op, ScanOp):
+            _replace(op, loop_of(op, _buffers(op, list(op.stacks))))
         elif type(op) in devices.wholes:
             _launch_whole(op, devices, host)
         elif isinstance(op, func.CallOp):
@@ -205,11 +214,7 @@ def _launch_kernel(op: KernelOp, devices: _Devices, host: func.FuncOp) -> None:
         block.insert_op_before(describe, op)
         maps.append(describe.result)
     passed = [v for number, v in enumerate(arguments) if number not in device.dropped]
-    launch = HostLaunchOp(name, [*maps, *passed], device.blocks, device.threads)
-    launch.location = op.location
-    block.insert_op_before(launch, op)
-    op.detach()
-    op.erase()
+    _replace(op, HostLaunchOp(name, [*maps, *passed], device.blocks, device.threads))
 
 
 def _launch_whole(op: Operation, devices: _Devices, host: func.FuncOp) -> None:
@@ -222,12 +227,7 @@ def _launch_whole(op: Operation, devices: _Devices, host: func.FuncOp) -> None:
         arguments.append(start)
     else:
         arguments += _buffers(op, list(op.results))
-    launch = HostLaunchOp(name, arguments, device.blocks, device.threads)
-    launch.location = op.location
-    assert op.parent is not None
-    op.parent.insert_op_before(launch, op)
-    op.detach()
-    op.erase()
+    _replace(op, HostLaunchOp(name, arguments, device.blocks, device.threads))
 
 
 def _may_replace(op: Operation, start: SSAValue) -> bool:
@@ -247,13 +247,17 @@ def _check_replaced(op: KernelOp, start: SSAValue) -> None:
 
 
 def _lower_call(op: TensorCallOp) -> None:
-    block = op.parent
-    assert block is not None
     inputs = list(op.inputs)
     call = CallOp(op.callee.data, op.arguments, inputs, _buffers(op, list(op.outputs)))
-    call.location = op.location
     call.attributes |= op.attributes
-    block.insert_op_before(call, op)
+    _replace(op, call)
+
+
+def _replace(op: Operation, new: Operation) -> None:
+    """Put what does an operation's work in its place; its results have no users by now."""
+    assert op.parent is not None
+    new.location = op.location
+    op.parent.insert_op_before(new, op)
     op.detach()
     op.erase()
 

@@ -127,7 +127,7 @@ def _levels_of_op(op: Operation) -> Iterator[str]:
     match dialect, kind:
         case ("torch", _):
             yield "torch"
-        case ("tensor_ir", _) if kind != "call":
+        case ("tensor_ir", _) if kind not in ("call", "scan"):
             yield "tensor_ir"
         case ("loop", "kernel"):
             yield "loop"
@@ -135,7 +135,7 @@ def _levels_of_op(op: Operation) -> Iterator[str]:
             yield "tile"
         case ("kernel", _) if kind == "func":
             yield "kernel"
-        case ("kernel", "alloc" | "launch" | "call"):
+        case ("kernel", "alloc" | "launch" | "call" | "loop"):
             yield "host"
         case ("cuda", "func"):
             yield "cuda"

@@ -26,9 +26,11 @@ from .arrays import (
 )
 from .calls import BoundCall
 from .cpu_kernels import TIMED_CALLS, CpuKernel, Launch, failure, run_group, threads_of
+from .loops import Move, in_order, moves_of
+from .native_loops import native_loops
 from .plan import MAX_KNOWN, Plan
 from .plan_parts import Array, CallStep, Ref
-from .prepared import NativeLaunch, PreparedCall, nothing, prepare
+from .prepared import NativeLaunch, NativeStep, PreparedCall, nothing, prepare
 from .sized_calls import SizedCalls
 from .sizes import static
 from .stages import check_found, find_sizes, stages_of
@@ -48,6 +50,8 @@ class _Ready:
     """Each buffer's array, or None and its place in the arena if it lies there."""
     steps: tuple[Launch | BoundCall, ...]
     results: tuple[int, ...]
+    moves: Sequence[Move]
+    """Where the places of its loops lie."""
     calls: int = 0
     """How often it ran."""
 
@@ -141,10 +145,11 @@ class CpuProgram:
             pointers = library.pointers(arrays)
         count = len(arrays)
         arrays += [None] * len(ready.buffers)
-        pointers += [0] * len(ready.buffers)
+        pointers += [0] * (len(ready.buffers) + len(ready.moves))
         arena = self._arena(ready.arena_bytes) if ready.arena_bytes else 0
         calls: list[Sequence[Any]] = []
         found: dict[int, int] = {}
+        begin_turn = partial(self._begin_turn, ready, pointers)
         for stage in self._stages:
             for index in stage.buffers:
                 kind, offset = ready.buffers[index]
@@ -153,7 +158,7 @@ class CpuProgram:
                     continue
                 made = arrays[count + index] = library.empty(kind)
                 pointers[count + index] = library.pointer(made)
-            for group in stage.groups:
+            for group in in_order(stage.groups, ready.plan.loops, begin_turn):
                 step = ready.steps[group.start]
                 if len(group) > 1:
                     run_group(ready.launches(group), pointers, shared)
@@ -176,6 +181,15 @@ class CpuProgram:
         if as_they_are and ready.calls >= TIMED_CALLS:
             self._prepare(ready, arguments, library, shared)
         return tuple([arguments[i] if i < count else arrays[i] for i in ready.results])
+
+    @staticmethod
+    def _begin_turn(ready: _Ready, pointers: list[int], loop: int, turn: int) -> None:
+        """Put the places of a loop where they are in a turn."""
+        position = partial(_position, ready.plan)
+        for number, move in enumerate(ready.moves):
+            if move.place.loop == loop:
+                place = position(Ref("place", number))
+                pointers[place] = move.address(turn, lambda ref: pointers[position(ref)])
 
     def _learn(self, arguments: Sequence[Any], library: Library, shared: Sharing) -> None:
         """Be ready for arguments of other sizes than these."""
@@ -213,6 +227,13 @@ class CpuProgram:
                 return BoundCall(step.step, "cpu", place, ready.plan.array)
             return step.native(n, places, more)
 
+        loops = native_loops(
+            ready.plan.loops, ready.moves, place, _position(ready.plan, Ref("place", 0))
+        )
+        steps: list[NativeStep | BoundCall] = []
+        for number, step in enumerate(map(prepared_step, ready.steps, threads, together)):
+            before, behind = loops.around(number)
+            steps += [*before, step, *behind]
         prepared = prepare(
             shared,
             count,
@@ -225,7 +246,8 @@ class CpuProgram:
             ],
             ready.arena_bytes,
             [ready.buffers[i][1] for i in placed],
-            list(map(prepared_step, ready.steps, threads, together)),
+            loops.numbers,
+            steps,
             [places.get(i, i) for i in ready.results],
         )
         self._prepared = (*self._prepared[1 - MAX_PREPARED :], prepared)
@@ -267,7 +289,8 @@ class CpuProgram:
             (b.array, 0) if b.offset is None else (None, static(b.offset)) for b in plan.buffers
         )
         results = tuple(map(position, plan.results))
-        return _Ready(plan, plan.arena_bytes or 0, buffers, tuple(steps), results)
+        moves = moves_of(plan.loops, plan.places, plan.array)
+        return _Ready(plan, plan.arena_bytes or 0, buffers, tuple(steps), results, moves)
 
     def _arena(self, size: int) -> int:
         """The address of this thread's arena, which has at least `size` bytes."""
@@ -279,5 +302,6 @@ class CpuProgram:
 
 
 def _position(plan: Plan, ref: Ref) -> int:
-    """Where an array is among the arguments and, behind them, the buffers."""
-    return ref.index if ref.kind == "argument" else len(plan.arguments) + ref.index
+    """Where an array is among the arguments and, behind them, the buffers and then the places of loops."""
+    before = {"argument": 0, "buffer": len(plan.arguments)}
+    return before.get(ref.kind, len(plan.arguments) + len(plan.buffers)) + ref.index

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import DeploError, UsageError
+from .loops import Loop, Place, check_loops, moves_of, read_loop, read_place, slice_of
 from .plan_parts import (
     ALIGNMENT,
     Argument,
@@ -36,7 +37,7 @@ from .plan_parts import (
 )
 from .sizes import Expression, Extent, Size, evaluate, read_extent, sizes_in, static
 
-VERSION = 2
+VERSION = 3
 """The version of the format that this runtime reads."""
 
 MAX_KNOWN = 256
@@ -61,6 +62,9 @@ class Plan:
     tensor_maps: tuple[TensorMap, ...] = ()
     updated: tuple[int, ...] = ()
     """The arguments that it writes to."""
+    loops: tuple[Loop, ...] = ()
+    places: tuple[Place, ...] = ()
+    """The slices of arrays that the steps of loops get."""
     _known: dict[tuple[int | None, ...], Plan] = field(
         default_factory=dict[tuple[int | None, ...], "Plan"], compare=False, repr=False
     )
@@ -106,6 +110,7 @@ class Plan:
             arguments=tuple(a.at(sizes) for a in self.arguments),
             buffers=buffers,
             steps=tuple(step.at(sizes) for step in self.steps),
+            loops=tuple(loop.at(sizes) for loop in self.loops),
             arena_bytes=max(ends, default=0),
             sizes=(),
             positive=(),
@@ -155,6 +160,8 @@ class Plan:
 
     def array(self, ref: Ref) -> Array:
         """The dtype and shape of what `ref` names."""
+        if ref.kind == "place":
+            return slice_of(self.array(self.places[ref.index].of))
         return (self.arguments if ref.kind == "argument" else self.buffers)[ref.index].array
 
 
@@ -176,6 +183,8 @@ def _read(data: Mapping[str, Any]) -> Plan:
         positive=tuple(e for e in map(read_extent, data["positive"]) if isinstance(e, Expression)),
         tensor_maps=tuple(map(read_tensor_map, data.get("tensor_maps", ()))),
         updated=tuple(map(int, data.get("updated", ()))),
+        loops=tuple(map(read_loop, data.get("loops", ()))),
+        places=tuple(map(read_place, data.get("places", ()))),
     )
 
 
@@ -184,10 +193,16 @@ def _check_refs(plan: Plan) -> list[Ref]:
     counts = {"argument": len(plan.arguments), "buffer": len(plan.buffers)}
     called = [ref for step in plan.calls for ref in step.results]
     called += [ref for step in plan.calls for ref in references([*step.arguments.values()])]
-    arrays = [*plan.results, *called, *(each.of for each in plan.tensor_maps)]
+    arrays = [*plan.results, *called, *(ref for place in plan.places for ref in place.arrays)]
     arrays += [Ref("argument", index) for index in plan.updated]
     passed = [ref for step in plan.launches for ref in step.arguments]
-    for refs, kinds in ((arrays, counts), (passed, counts | {"tensor_map": len(plan.tensor_maps)})):
+    mapped = [each.of for each in plan.tensor_maps]
+    moving = counts | {"place": len(plan.places)}
+    for refs, kinds in (
+        (arrays, counts),
+        (mapped, moving),
+        (passed, moving | {"tensor_map": len(plan.tensor_maps)}),
+    ):
         for ref in refs:
             if not 0 <= ref.index < kinds.get(ref.kind, 0):
                 raise DeploError(f"not a valid plan: there is no {ref.kind} {ref.index}")
@@ -207,6 +222,8 @@ def _check(plan: Plan) -> None:
     for step in plan.launches:
         if step.kernel not in names:
             raise DeploError(f"not a valid plan: there is no kernel @{step.kernel}")
+    launched = [_arrays(plan, step) if isinstance(step, Step) else None for step in plan.steps]
+    check_loops(plan.loops, plan.places, launched, plan.array)
     for size in plan.sizes:
         for what, index, arrays in (
             ("argument", size.argument, plan.arguments),
@@ -227,6 +244,12 @@ def _check(plan: Plan) -> None:
         _check_numbers(plan)
 
 
+def _arrays(plan: Plan, step: Step) -> list[Ref]:
+    """The arrays that a launch gets, or gets maps of."""
+    maps = plan.tensor_maps
+    return [maps[ref.index].of if ref.kind == "tensor_map" else ref for ref in step.arguments]
+
+
 def _extents(plan: Plan) -> Iterator[Extent]:
     """All extents of a plan."""
     for each in (*plan.arguments, *plan.buffers):
@@ -237,6 +260,7 @@ def _extents(plan: Plan) -> Iterator[Extent]:
     for step in plan.calls:
         yield from step.extents
     yield from plan.positive
+    yield from (loop.trips for loop in plan.loops)
 
 
 def _check_numbers(plan: Plan) -> None:
@@ -251,6 +275,7 @@ def _check_numbers(plan: Plan) -> None:
         inside = 0 <= offset <= (plan.arena_bytes or 0) - buffer.array.nbytes
         if not inside or offset % ALIGNMENT:
             raise DeploError(f"not a valid plan: a buffer at {offset} is not in the arena")
+    _ = moves_of(plan.loops, plan.places, plan.array)
     for group in plan.groups:
         _check_group(plan, [plan.steps[i] for i in group])
 
@@ -273,6 +298,8 @@ def _memory(plan: Plan, ref: Ref) -> tuple[object, int, int]:
     """Where an array lies: in what, and from which byte to before which."""
     if ref.kind == "tensor_map":
         ref = plan.tensor_maps[ref.index].of
+    if ref.kind == "place":
+        ref = plan.places[ref.index].of
     buffer = plan.buffers[ref.index] if ref.kind == "buffer" else None
     if buffer is None or buffer.offset is None:
         return ref, 0, 1

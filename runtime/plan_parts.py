@@ -97,7 +97,7 @@ class Buffer:
 class Ref:
     """An array of the program: `kind` is argument or buffer, `index` its position in that list.
 
-    Of what a kernel gets, it may also be tensor_map.
+    Of what a kernel gets, it may also be tensor_map, or in a loop place.
     """
 
     kind: str

@@ -22,6 +22,7 @@ from typing import Any, cast
 
 from . import jit
 from .calls import BoundCall
+from .native_loops import NativeMoves
 from .threads import Sharing
 
 
@@ -42,6 +43,10 @@ class NativeLaunch:
     """What its checks say when they fail."""
     more: bool = False
     """Whether the next launch runs at once with it."""
+
+
+NativeStep = NativeLaunch | NativeMoves
+"""What a native call does."""
 
 
 @dataclass(frozen=True)
@@ -72,26 +77,27 @@ def prepare(
     makers: Sequence[Callable[[], Any]],
     arena_bytes: int,
     offsets: Sequence[int],
-    steps: Sequence[NativeLaunch | BoundCall],
+    numbers: Sequence[int],
+    steps: Sequence[NativeStep | BoundCall],
     results: Sequence[int],
 ) -> PreparedCall:
     """A call of these steps with `count` arguments that fit. A launch of several threads needs a team.
 
     Behind the arguments stand new tensors, one of each of `makers`, and behind these places in the arena, at
-    `offsets`; launches name their arrays by these positions, as do calls of PyTorch, which know the tensors
-    only, and `results`, which are not in the arena.
+    `offsets`, and then `numbers`, which loops need. Launches name their arrays by these positions, as do
+    calls of PyTorch, which know the tensors only, and `results`, which are not in the arena.
     """
     launches = [step for step in steps if isinstance(step, NativeLaunch)]
-    addresses = count + len(makers) + len(offsets)
-    sizes = [size for each in launches for size in each.sizes]
-    pack = struct.Struct(f"{addresses + len(sizes)}q").pack
+    addresses = count + len(makers) + len(offsets) + len(numbers)
+    sizes = [*numbers, *(size for each in launches for size in each.sizes)]
+    pack = struct.Struct(f"{addresses + len(sizes) - len(numbers)}q").pack
     native = deplo_run()
     parts: list[BoundCall | NativePart] = []
-    for kind, group in groupby(steps, type):
-        if kind is BoundCall:
+    for is_call, group in groupby(steps, lambda step: isinstance(step, BoundCall)):
+        if is_call:
             parts += cast(Iterable[BoundCall], group)
         else:
-            part = NativePart.of(shared, list(cast(Iterable[NativeLaunch], group)), addresses)
+            part = NativePart.of(shared, list(cast(Iterable[NativeStep], group)), addresses)
             addresses += part.sizes
             parts.append(part)
 
@@ -130,7 +136,7 @@ class NativePart:
     sizes: int
     """How many sizes the launches have."""
     messages: tuple[tuple[str, ...], ...]
-    """What each launch's checks say when they fail."""
+    """What each step's checks say when they fail."""
 
     @property
     def address(self) -> int:
@@ -138,34 +144,42 @@ class NativePart:
         return self.program.buffer_info()[0]
 
     @staticmethod
-    def of(shared: Sharing, launches: Sequence[NativeLaunch], first_size: int) -> NativePart:
-        """The part of these launches, whose sizes are among a call's values from `first_size` on."""
-        words: list[int] = []
+    def of(shared: Sharing, steps: Sequence[NativeStep], first_size: int) -> NativePart:
+        """The part of these steps; the launches' sizes are among a call's values from `first_size` on."""
+        groups: list[list[int]] = []
         program: list[int] = []
-        size = first_size
-        for each in launches:
+        starts: list[int] = []
+        size, joins = first_size, False
+        for number, each in enumerate(steps):
+            starts.append(len(program))
+            if isinstance(each, NativeMoves):
+                program += each.words(len(program) - starts[number - each.back])
+                continue
             positions = (*each.arrays, *range(size, size + len(each.sizes)))
             size += len(each.sizes)
             numbered = 0 if each.threads == 1 or shared.team is None else shared.team.thread_number
             task = (each.kernel, 0, each.blocks, each.chunk, each.threads, numbered)
             program += (each.driver, int(each.more), *task, len(positions), *positions)
-            words.append(jit.TASK_WORDS + len(positions) + 8 + jit.COUNTER_WORDS * each.threads)
-        team = 0 if shared.team is None else shared.team.address
-        groups: list[list[int]] = []
-        for i, need in enumerate(words):
-            if not i or not launches[i - 1].more:
+            if not joins:
                 groups.append([])
-            groups[-1].append(need)
+            joins = each.more
+            words = jit.TASK_WORDS + len(positions) + 8 + jit.COUNTER_WORDS * each.threads
+            groups[-1].append(words)
+        team = 0 if shared.team is None else shared.team.address
         members = max(map(len, groups), default=0)
         grouped = jit.group_driver().address if members > 1 else 0
-        head = (len(launches), max(map(sum, groups), default=0), members, team, grouped)
+        head = (len(steps), max(map(sum, groups), default=0), members, team, grouped)
         text = array.array("q", (*head, *program))
-        return NativePart(text, size - first_size, tuple(each.messages for each in launches))
+        said = (each.messages if isinstance(each, NativeLaunch) else () for each in steps)
+        return NativePart(text, size - first_size, tuple(said))
 
 
 @cache
 def deplo_run() -> Callable[[int, bytes], int]:
-    """`deplo_run(program, values)`; it releases the GIL."""
+    """`deplo_run(program, values)`; it releases the GIL.
+
+    It writes to `values` if there are loops, so these must be bytes that nobody else has.
+    """
     compiled = jit.compile_kernel("deplo_run", _RUN)
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p)
     return kind(compiled.address)
@@ -174,9 +188,11 @@ def deplo_run() -> Callable[[int, bytes], int]:
 _HEAD = 6
 """The words of a task that a program says; the next two begin as 0."""
 
-# A program is its number of launches, the words of the largest group's tasks, how many these are at most and
+# A program is its number of steps, the words of the largest group's tasks, how many these are at most and
 # the addresses of GOMP_parallel and of the driver of groups; then for each launch its driver, whether the
-# next is in its group, the head of its task, and how many arguments it has and which.
+# next is in its group, the head of its task, and how many arguments it has and which. A step with 0 in place
+# of a driver moves places: how many words and steps to go back, the position of the number of turns left,
+# and how many moves there are and which.
 _RUN = f"""
 define i64 @deplo_run(ptr noalias %program, ptr noalias %values) {{
   %count = load i64, ptr %program
@@ -199,14 +215,69 @@ define i64 @deplo_run(ptr noalias %program, ptr noalias %values) {{
   %group3 = getelementptr i64, ptr %group, i64 {jit.GROUP_WORDS}
   br label %launches
 launches:
-  %n = phi i64 [ 0, %0 ], [ %following, %passed ]
-  %at = phi ptr [ %first, %0 ], [ %after, %passed ]
-  %waiting = phi i64 [ 0, %0 ], [ %left_waiting, %passed ]
-  %free = phi ptr [ %memory, %0 ], [ %left_free, %passed ]
+  %n = phi i64 [ 0, %0 ], [ %following, %passed ], [ %goes_on, %moved ]
+  %at = phi ptr [ %first, %0 ], [ %after, %passed ], [ %goes_on_at, %moved ]
+  %waiting = phi i64 [ 0, %0 ], [ %left_waiting, %passed ], [ 0, %moved ]
+  %free = phi ptr [ %memory, %0 ], [ %left_free, %passed ], [ %memory, %moved ]
   %any = icmp slt i64 %n, %count
-  br i1 %any, label %launch, label %done
-launch:
+  br i1 %any, label %step, label %done
+step:
   %driver = load ptr, ptr %at
+  %is_launch = icmp ne ptr %driver, null
+  br i1 %is_launch, label %launch, label %moves
+moves:
+  %moves1 = getelementptr i64, ptr %at, i64 1
+  %words_back = load i64, ptr %moves1
+  %moves2 = getelementptr i64, ptr %at, i64 2
+  %steps_back = load i64, ptr %moves2
+  %moves3 = getelementptr i64, ptr %at, i64 3
+  %turns_at = load i64, ptr %moves3
+  %moves4 = getelementptr i64, ptr %at, i64 4
+  %move_count = load i64, ptr %moves4
+  %first_move = getelementptr i64, ptr %at, i64 5
+  br label %next_move
+next_move:
+  %m = phi i64 [ 0, %moves ], [ %m1, %move ]
+  %triple = mul i64 %m, 3
+  %move_at = getelementptr i64, ptr %first_move, i64 %triple
+  %moves_more = icmp slt i64 %m, %move_count
+  br i1 %moves_more, label %move, label %all_moved
+move:
+  %to = load i64, ptr %move_at
+  %move_at1 = getelementptr i64, ptr %move_at, i64 1
+  %from = load i64, ptr %move_at1
+  %move_at2 = getelementptr i64, ptr %move_at, i64 2
+  %add = load i64, ptr %move_at2
+  %from_at = getelementptr i64, ptr %values, i64 %from
+  %from_value = load i64, ptr %from_at
+  %add_at = getelementptr i64, ptr %values, i64 %add
+  %add_value = load i64, ptr %add_at
+  %to_value = add i64 %from_value, %add_value
+  %to_at = getelementptr i64, ptr %values, i64 %to
+  store i64 %to_value, ptr %to_at
+  %m1 = add i64 %m, 1
+  br label %next_move
+all_moved:
+  %counts = icmp sge i64 %turns_at, 0
+  br i1 %counts, label %count_turn, label %moved
+count_turn:
+  %turns_place = getelementptr i64, ptr %values, i64 %turns_at
+  %turns = load i64, ptr %turns_place
+  %turns_left = sub i64 %turns, 1
+  store i64 %turns_left, ptr %turns_place
+  %again = icmp sgt i64 %turns_left, 0
+  br label %moved
+moved:
+  %goes_back = phi i1 [ false, %all_moved ], [ %again, %count_turn ]
+  %steps_gone = sub i64 0, %steps_back
+  %words_gone = sub i64 0, %words_back
+  %back_at = getelementptr i64, ptr %at, i64 %words_gone
+  %step_before = add i64 %n, %steps_gone
+  %step_behind = add i64 %n, 1
+  %goes_on = select i1 %goes_back, i64 %step_before, i64 %step_behind
+  %goes_on_at = select i1 %goes_back, ptr %back_at, ptr %move_at
+  br label %launches
+launch:
   %at1 = getelementptr i64, ptr %at, i64 1
   %next = load i64, ptr %at1
   %head = getelementptr i64, ptr %at, i64 2

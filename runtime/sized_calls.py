@@ -66,10 +66,10 @@ class SizedCalls:
 
     @staticmethod
     def may_run(plan: Plan, shared: Sharing) -> bool:
-        """Whether all that a plan does is launches, and its arguments say all sizes."""
+        """Whether all that a plan does is launches, each once, and its arguments say all sizes."""
         said = all(size.argument is not None for size in plan.sizes)
         threads = shared.team is not None or shared.threads == 1
-        return bool(plan.sizes) and said and threads and not plan.calls
+        return bool(plan.sizes) and said and threads and not plan.calls and not plan.loops
 
     def learn(self, library: TorchLibrary, arguments: Sequence[Any]) -> None:
         """Take the arguments of a call for what those of later ones are to be like, but for their sizes.

@@ -8,7 +8,8 @@
     kernel.launch @h(%b, %c) ...                         kernel.launch @h(%b, %c) ...
 
 A buffer is alive from the first launch that gets it to the last, and while those run that may run at once
-with them (`group-launches`); two that are alive at once never overlap. Each takes the lowest free place,
+with them (`group-launches`); one from outside of a loop that the loop uses, until the loop ends. Two that are
+alive at once never overlap. Each takes the lowest free place,
 aligned to 64 bytes. Buffers that the program returns, or calls PyTorch with, are not in the arena, nor are
 those with sizes that PyTorch finds, which no argument says.
 
@@ -23,14 +24,14 @@ meets, or else a new one at the end:
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, trips
@@ -38,7 +39,8 @@ from ...analysis.index import always_holds
 from ...analysis.launch_groups import groups_of, users_of
 from ...analysis.plan import buffer_bytes
 from ...dialects.inside import ops_in
-from ...dialects.kernel import AllocOp, CallOp, LaunchOp
+from ...dialects.kernel import AllocOp, CallOp, LaunchOp, LoopOp
+from ...dialects.kernel_loop import loop_around
 from ...dialects.sizes import Extent, ExtentAttr, Size, extent_expr, shape_of, static_extent
 from ..decisions import record
 
@@ -80,15 +82,21 @@ def _is_host(function: func.FuncOp) -> bool:
 
 def _place_buffers(function: func.FuncOp) -> None:
     steps = [op for op in ops_in(function) if isinstance(op, LaunchOp | CallOp)]
-    number = {step: i for i, group in enumerate(groups_of(steps)) for step in group}
+    number: dict[Operation, int] = {
+        step: i for i, group in enumerate(groups_of(steps)) for step in group
+    }
+    spans: dict[Operation, tuple[int, int]] = {
+        step: (i, i) for step, i in number.items() if isinstance(step, LaunchOp)
+    }
+    spans |= {op: _span(op, number) for op in ops_in(function) if isinstance(op, LoopOp)}
     lifetimes: list[_Lifetime] = []
     said = {n for type in function.function_type.inputs for n in _symbols(type)}
     for alloc in [op for op in ops_in(function) if isinstance(op, AllocOp)]:
-        users = list(users_of(alloc.result))
-        uses = sorted(number[user] for user in users if isinstance(user, LaunchOp))
-        if len(uses) == len(users) and uses and _symbols(alloc.result.type) <= said:
+        users = {_user_beside(alloc, user) for user in users_of(alloc.result)}
+        if users and users <= spans.keys() and _symbols(alloc.result.type) <= said:
             size = _aligned(buffer_bytes(alloc.result.type))
-            lifetimes.append(_Lifetime(alloc, size, uses[0], uses[-1]))
+            uses = [number for user in users for number in spans[user]]
+            lifetimes.append(_Lifetime(alloc, size, min(uses), max(uses)))
         else:
             alloc.offset = None
     before = [lifetime.alloc.offset for lifetime in lifetimes]
@@ -105,6 +113,18 @@ def _place_buffers(function: func.FuncOp) -> None:
     else:
         reason = "every buffer is returned, or what PyTorch is called with or says the size of"
         record(AssignArenaPass.name, name, False, reason, function)
+
+
+def _span(loop: LoopOp, number: Mapping[Operation, int]) -> tuple[int, int]:
+    """The numbers of the first and the last group of launches of a loop."""
+    inside = [number[op] for op in ops_in(loop) if op in number]
+    return min(inside, default=0), max(inside, default=0)
+
+
+def _user_beside(alloc: AllocOp, user: Operation) -> Operation:
+    """What uses a buffer, or the loop that this stands in where the buffer does not."""
+    loop = loop_around(user)
+    return user if loop is None or loop is loop_around(alloc) else loop
 
 
 def _symbols(type: Attribute) -> set[int]:

@@ -5,7 +5,8 @@
     kernel.launch @g(%y, %b) …        kernel.launch @h(%a, %c) …
 
 Kahn's algorithm: a group are the launches all of whose predecessors are in earlier groups. Which those are,
-the arrays say that kernels read and write. What PyTorch runs stays where it is, and nothing passes it.
+the arrays say that kernels read and write. What PyTorch runs and loops stay where they are, and nothing
+passes them; the launches of a loop run one after the other.
 
 Buffers of launches that run at once are alive at once. So a launch stays out of a group if more than a tenth
 more memory were needed than where one runs after the other, and more than four mebibytes.
@@ -34,8 +35,12 @@ from ...analysis.launch_groups import (
     written_arguments,
 )
 from ...analysis.plan import buffer_bytes
-from ...dialects.kernel import AllocOp, CallOp, LaunchOp
+from ...dialects.inside import ops_in
+from ...dialects.kernel import AllocOp, CallOp, LaunchOp, LoopOp
 from ..decisions import record
+
+HostStep = LaunchOp | CallOp | LoopOp
+HOST_STEPS = (LaunchOp, CallOp, LoopOp)
 
 MORE_MEMORY = 1.1
 """What groups may need over what single launches do."""
@@ -58,7 +63,7 @@ class GroupLaunchesPass(ModulePass):
 
 
 def _group(module: ModuleOp, function: func.FuncOp) -> None:
-    steps = [op for op in function.body.block.ops if isinstance(op, LaunchOp | CallOp)]
+    steps = [op for op in function.body.block.ops if isinstance(op, HOST_STEPS)]
     for step in steps:
         step.attributes.pop(GROUP, None)
         step.attributes.pop(WRITES, None)
@@ -84,7 +89,7 @@ class _Order:
     """The steps of a host function in groups."""
 
     def __init__(
-        self, steps: Sequence[LaunchOp | CallOp], writes: Mapping[LaunchOp, Sequence[int]]
+        self, steps: Sequence[HostStep], writes: Mapping[LaunchOp, Sequence[int]]
     ):
         self._steps = steps
         self._touches = [Touches(s, writes[s]) if isinstance(s, LaunchOp) else None for s in steps]
@@ -212,8 +217,8 @@ def _place(function: func.FuncOp, order: Sequence[Operation]) -> None:
         if op in placed:
             return
         placed.add(op)
-        for value in op.operands:
-            if isinstance(value.owner, Operation):
+        for value in (value for inner in ops_in(op) for value in inner.operands):
+            if isinstance(value.owner, Operation) and value.owner.parent is block:
                 place(value.owner)
         op.detach()
         block.insert_op_before(op, end)

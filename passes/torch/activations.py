@@ -23,7 +23,8 @@ GELU_CUBIC = 0.044715
 """Constants of the two forms of GELU (Hendrycks and Gimpel, https://arxiv.org/abs/1606.08415)."""
 
 
-def _sigmoid(e: Lowering, value: SSAValue) -> SSAValue:
+def sigmoid(e: Lowering, value: SSAValue) -> SSAValue:
+    """1 / (1 + exp(-value))."""
     denominator = e.with_number(
         Function.ADD, e.apply(Function.EXP, e.apply(Function.NEG, value)), 1.0
     )
@@ -91,7 +92,7 @@ def _hardtanh(e: Lowering, op: t.HardtanhOp) -> SSAValue:
 
 
 RULES: dict[type[TorchOp], Rule] = {
-    t.SigmoidOp: lambda e, op: _sigmoid(e, e.argument(op.input)),
+    t.SigmoidOp: lambda e, op: sigmoid(e, e.argument(op.input)),
     t.ReluOp: _relu,
     t.SiluOp: _silu,
     t.GeluOp: _gelu,

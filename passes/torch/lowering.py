@@ -8,6 +8,7 @@ So a composite operation is rounded to a half type once, at its end, as PyTorch'
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from math import inf, isfinite, prod
 from typing import Any
 
@@ -24,7 +25,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineSet
 from xdsl.rewriter import InsertPoint
 
@@ -123,16 +124,23 @@ class Lowering:
             op.erase()
         self._inserted.clear()
 
-    def _place(self, op: Operation) -> None:
+    def place(self, op: Operation) -> None:
+        """Insert an operation."""
         op.location = self.op.location
         self._builder.insert(op)
         self._inserted.append(op)
 
     def _insert(self, op: Operation, suffix: str) -> SSAValue:
-        self._place(op)
+        self.place(op)
         (result,) = op.results
         result.name_hint = f"{self.hint}_{suffix}"
         return result
+
+    def inside(self, block: Block) -> Lowering:
+        """Build the same way at the end of a block."""
+        other = copy(self)
+        other._builder, other._inserted = Builder(InsertPoint.at_end(block)), []
+        return other
 
     # ---- values
 
@@ -269,7 +277,7 @@ class Lowering:
     ) -> tuple[SSAValue, SSAValue]:
         """The first `count` values along `axis` in order, and their positions; see `tensor_ir.sort`."""
         op = SortOp(value, axis, count, descending=descending)
-        self._place(op)
+        self.place(op)
         for result, suffix in zip(op.results, ("sorted", "order"), strict=True):
             result.name_hint = f"{self.hint}_{suffix}"
         return op.values, op.positions

@@ -70,7 +70,7 @@ def edited(data: dict[str, Any], *path: Any, to: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "to", "message"),
     [
-        (("version",), 99, "plan version 99 cannot be read; expected 2"),
+        (("version",), 99, "plan version 99 cannot be read; expected 3"),
         (("arguments", 0, "dtype"), "f12", "unknown dtype f12"),
         (("steps",), None, "not a valid plan: TypeError"),
         (("results", 0), {"buffer": 7}, "there is no buffer 7"),
