@@ -16,6 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch._prims_common import suggest_memory_format
 
+from . import recurrent
+
 aten = torch.ops.aten
 
 CHANNELS_LAST = (torch.channels_last, torch.channels_last_3d)
@@ -82,6 +84,7 @@ _CALLED: dict[Any, Callable[..., Any]] = {
     _NN.adaptive_avg_pool2d: _pool(2, _NN.adaptive_avg_pool2d),
     _NN.adaptive_avg_pool3d: _pool(3, _NN.adaptive_avg_pool3d),
     torch.channel_shuffle: channel_shuffle,
+    **recurrent.CALLED,
 }
 """The same for what the user calls, as Dynamo keeps it."""
 

@@ -73,18 +73,17 @@ class Arena:
                     "passes as another argument, too",
                     op,
                 )
-        pairs = [(self.slices.get(array, array), argument) for array, argument in pairs]
         self._write(array for array, argument in pairs if argument in stored - added)
         self._read(op, [array for array, argument in pairs if argument.uses])
 
     def _write(self, values: Iterable[SSAValue]) -> None:
-        for value in values:
+        for value in (self.slices.get(value, value) for value in values):
             if value in self.places:
                 number, place = self.places[value]
                 self.owner[place] = number
 
     def _read(self, op: Operation, values: Iterable[SSAValue]) -> None:
-        for value in values:
+        for value in (self.slices.get(value, value) for value in values):
             if value not in self.places:
                 continue
             number, place = self.places[value]

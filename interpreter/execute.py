@@ -193,6 +193,8 @@ class _Run:
                 case LoopOp():
                     for _ in turns(op, values, arena):
                         self._block(op.body.block, values, arena)
+                    for stack in op.stacks:
+                        self.history.memo.forget(values[stack])
                     results = []
                 case TensorMapOp():
                     results = operands

@@ -82,6 +82,10 @@ class Memo:
         """Say what an array holds from now on."""
         self._tags[id(value)] = value, tag
 
+    def forget(self, value: Value) -> None:
+        """Know nothing of an array any more: parts of it were stored to."""
+        self._tags.pop(id(value), None)
+
     def run(
         self,
         kernel: Operation,
