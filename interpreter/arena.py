@@ -16,7 +16,7 @@ from ..analysis.launch_groups import array_of
 from ..analysis.plan import buffer_bytes
 from ..analysis.stores import KernelFunc
 from ..dialects.inside import ops_in
-from ..dialects.kernel import AllocOp, CallOp, LaunchOp, TensorMapOp
+from ..dialects.kernel import AllocOp, CallOp, LaunchOp, LoopOp, TensorMapOp
 from ..dialects.sizes import static_extent
 from ..dialects.stored import accumulated_in, stored_in
 from .tensor_ir import ProgramFault
@@ -43,9 +43,9 @@ class Arena:
         """The array that each argument of a loop's body is a slice of now."""
 
     def run(self, op: Operation) -> None:
-        """An operation of the host other than a launch runs; raises ProgramFault as `launch` does."""
+        """An operation of the host runs, but for launches; raises ProgramFault as `launch` does."""
         match op:
-            case AllocOp() | TensorMapOp():
+            case AllocOp() | TensorMapOp() | LaunchOp() | LoopOp():
                 pass
             case CallOp():
                 self._read(op, op.inputs)

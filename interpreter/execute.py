@@ -180,8 +180,7 @@ class _Run:
         """Run a block; gives what it returns, None if it does not."""
         for op in block.ops:
             operands = [values[v] for v in op.operands]
-            if not isinstance(op, LaunchOp | LoopOp):
-                arena.run(op)
+            arena.run(op)
             match op:
                 case func.ReturnOp():
                     return operands
@@ -191,20 +190,11 @@ class _Run:
                     step = partial(self.function, self._callee(op.step))
                     results = scan(op, operands, step)
                 case LoopOp():
-                    for _ in turns(op, values, arena):
-                        self._block(op.body.block, values, arena)
-                    for stack in op.stacks:
-                        self.history.memo.forget(values[stack])
-                    results = []
+                    results = self._loop(op, values, arena)
                 case TensorMapOp():
                     results = operands
                 case LaunchOp():
-                    device = find_kernel(self.module, op)
-                    arena.launch(op, device)
-                    arrays = [as_array(value, MAX_ELEMENTS) for value in operands]
-                    bits = [as_array(as_bits(each), MAX_ELEMENTS) for each in arrays]
-                    launch(device, bits, self.history)
-                    results = []
+                    results = self._launch(op, operands, arena)
                 case TensorCallOp():
                     given = [as_array(value, MAX_ELEMENTS) for value in operands]
                     results = self.call(op, given)
@@ -218,6 +208,21 @@ class _Run:
                     results = _evaluate(op, operands, self.history)
             values.update(zip(op.results, results, strict=True))
         return None
+
+    def _loop(self, op: LoopOp, values: dict[SSAValue, Value], arena: Arena) -> list[Value]:
+        for _ in turns(op, values, arena):
+            self._block(op.body.block, values, arena)
+        for stack in op.stacks:
+            self.history.memo.forget(values[stack])
+        return []
+
+    def _launch(self, op: LaunchOp, operands: Sequence[Value], arena: Arena) -> list[Value]:
+        device = find_kernel(self.module, op)
+        arena.launch(op, device)
+        arrays = [as_array(value, MAX_ELEMENTS) for value in operands]
+        bits = [as_array(as_bits(each), MAX_ELEMENTS) for each in arrays]
+        launch(device, bits, self.history)
+        return []
 
     def _callee(self, name: SymbolRefAttr) -> func.FuncOp:
         callee = SymbolTable.lookup_symbol(self.module, name)

@@ -27,6 +27,7 @@ from .arrays import (
 from .calls import BoundCall
 from .cuda_prepared import VECTOR_BYTES, Launch, PreparedCall
 from .gpus import check_capability, torch_with_gpu
+from .loops import in_order, moves_of
 from .nvrtc import Cubin, Usage, compile_all, compute_capability
 from .plan import Plan
 from .plan_parts import Array, CallStep, Ref, Step
@@ -99,6 +100,7 @@ class CudaProgram:
         with torch.cuda.device(device):
             arena = library.empty(Array("i8", (plan.arena_bytes or 0,)))
             for stage in self._stages:
+                begin_turn = partial(_begin_turn, plan, pointers)
                 for ref in (Ref("buffer", index) for index in stage.buffers):
                     buffer = plan.buffers[ref.index]
                     if buffer.offset is None:
@@ -106,7 +108,7 @@ class CudaProgram:
                         pointers[ref] = library.pointer(arrays[ref])
                     else:
                         pointers[ref] = library.pointer(arena) + static(buffer.offset)
-                for group in stage.groups:
+                for group in in_order(stage.groups, plan.loops, begin_turn):
                     step = plan.steps[group.start]
                     if isinstance(step, CallStep):
                         again = given[len(calls)] if len(calls) < len(given) else None
@@ -159,6 +161,7 @@ class CudaProgram:
             return
         launches = [
             Launch(
+                number,
                 step.kernel,
                 self._functions[device.index, step.kernel],
                 static(step.blocks),
@@ -167,8 +170,8 @@ class CudaProgram:
                 step.arguments,
                 tuple(map(static, step.sizes)),
             )
-            for step in plan.launches
-            if static(step.blocks)
+            for number, step in enumerate(plan.steps)
+            if isinstance(step, Step) and static(step.blocks)
         ]
         with torch.cuda.device(device):
             prepared = PreparedCall(plan, launches, library, fits)
@@ -227,6 +230,13 @@ class CudaProgram:
             doing = f"describing {plan.array(map.of)} to the copy engine"
             self._descriptors[key] = _ok(encode(_driver(), *key), doing)
         return self._descriptors[key], None
+
+
+def _begin_turn(plan: Plan, pointers: dict[Ref, int], loop: int, turn: int) -> None:
+    """Put the places of a loop where they are in a turn."""
+    for number, move in enumerate(moves_of(plan.loops, plan.places, plan.array)):
+        if move.place.loop == loop:
+            pointers[Ref("place", number)] = move.address(turn, pointers.__getitem__)
 
 
 def _start(

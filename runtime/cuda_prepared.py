@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Any
 
 from .arrays import TorchLibrary
+from .loops import in_order, moves_of
 from .plan import Plan
 from .plan_parts import Array, Ref
 from .sizes import static
@@ -31,6 +32,8 @@ WORD = 8
 class Launch:
     """A launch with everything settled but its arrays."""
 
+    step: int
+    """The number of its step in the plan."""
     kernel: str
     function: Any
     blocks: int
@@ -64,10 +67,14 @@ class PreparedCall:
         places |= {Ref("buffer", i): self.count + n for n, i in enumerate([*made, *placed])}
         self._results = [places[ref] for ref in plan.results]
         sizes = [size for launch in launches for size in launch.sizes]
-        self._table = (ctypes.c_int64 * (len(places) + len(sizes)))(*[0] * len(places), *sizes)
         self._pack = struct.Struct(f"{len(places)}q").pack_into
+        places |= {Ref("place", i): len(places) + i for i in range(len(plan.places))}
+        self._table = (ctypes.c_int64 * (len(places) + len(sizes)))(*[0] * len(places), *sizes)
         self._lock = Lock()
-        self._launches: list[tuple[str, Any, int, int, int, ctypes.Array[Any]]] = []
+        self._loops, self._places = plan.loops, places
+        self._moves = moves_of(plan.loops, plan.places, plan.array)
+        self._launches: dict[int, tuple[str, Any, int, int, int, ctypes.Array[Any]]] = {}
+        self._steps = [range(each.step, each.step + 1) for each in launches]
         first_size = len(places)
         for each in launches:
             positions = [places[ref] for ref in each.arrays]
@@ -76,7 +83,14 @@ class PreparedCall:
             start = ctypes.addressof(self._table)
             told = (ctypes.c_void_p * len(positions))(*[start + WORD * p for p in positions])
             numbers = each.blocks, each.threads, each.shared_bytes
-            self._launches.append((each.kernel, each.function, *numbers, told))
+            self._launches[each.step] = (each.kernel, each.function, *numbers, told)
+
+    def _begin_turn(self, loop: int, turn: int) -> None:
+        """Put the places of a loop where they are in a turn: kernels launched before have read the table."""
+        for number, move in enumerate(self._moves):
+            if move.place.loop == loop:
+                place = self._places[Ref("place", number)]
+                self._table[place] = move.address(turn, lambda ref: self._table[self._places[ref]])
 
     def run(
         self,
@@ -100,7 +114,8 @@ class PreparedCall:
             addresses += [start + offset for offset in self._offsets]
         with self._lock:
             self._pack(self._table, 0, *addresses)
-            for kernel, function, blocks, threads, shared_bytes, told in self._launches:
+            for (step,) in in_order(self._steps, self._loops, self._begin_turn):
+                kernel, function, blocks, threads, shared_bytes, told = self._launches[step]
                 launch(kernel, function, blocks, threads, shared_bytes, ctypes.addressof(told))
         tensors = [*arguments, *made]
         return tuple([tensors[i] for i in self._results])

@@ -6,10 +6,12 @@ import ctypes
 from dataclasses import replace
 from typing import Any
 
+import pytest
 import torch
 
 from deplo.runtime.arrays import torch_library
 from deplo.runtime.cuda_prepared import Launch, PreparedCall
+from deplo.runtime.loops import Loop, Place
 from deplo.runtime.plan import Plan
 from deplo.runtime.plan_parts import Argument, Array, Buffer, Kernel, Ref, Step
 
@@ -37,8 +39,8 @@ def plan() -> Plan:
 def prepared(plan: Plan, x: Any) -> PreparedCall:
     library = torch_library("cpu")
     launches = [
-        Launch(s.kernel, "the function", 1, s.threads, 0, s.arguments, (int(str(s.sizes[0])),))
-        for s in plan.launches
+        Launch(n, s.kernel, "the function", 1, s.threads, 0, s.arguments, (int(str(s.sizes[0])),))
+        for n, s in enumerate(plan.launches)
     ]
     fits = library.guard([x])
     assert fits is not None
@@ -67,6 +69,26 @@ def test_each_call_has_its_own_arrays() -> None:
         kept.append(y)
     for y, start in zip(kept, (1.0, 10.0, 100.0), strict=True):
         assert torch.equal(y, torch.full((COUNT,), start + 7))
+
+
+@pytest.mark.parametrize("reversed", [False, True])
+def test_a_loop_moves_along_its_arrays(reversed: bool) -> None:
+    """y[t] = y[t - 1] + 1, from x on: the place of the step before is x in the first turn."""
+    y, before, now = Ref("buffer", 0), Ref("place", 0), Ref("place", 1)
+    looped = replace(
+        plan(),
+        buffers=(Buffer(Array("f32", (4, COUNT)), None),),
+        steps=(Step("add", (before, now), 1, COUNT, (1,)),),
+        results=(y,),
+        arena_bytes=0,
+        loops=(Loop(0, 1, 4, reversed),),
+        places=(Place(y, 0, Ref("argument", 0)), Place(y, 0)),
+    )
+    for start in (1.0, 10.0):
+        x = torch.full((COUNT,), start)
+        (result,) = prepared(looped, x).run([x], added)
+        steps = result.flip(0) if reversed else result
+        assert torch.equal(steps, (start + 1 + torch.arange(4.0)).unsqueeze(1).expand(4, COUNT))
 
 
 def test_other_tensors_do_not_fit() -> None:
