@@ -75,7 +75,9 @@ class RecurrentShapeOp(TorchOp):
         count = layers * directions * self._parameters()
         if layers < 1 or len(given) != count:
             raise VerifyException(f"needs {count} parameters, got {len(given)}")
-        batch = source[0 if self.flag("batch_first") else 1]
+        batch, steps = source[:2] if self.flag("batch_first") else source[1::-1]
+        if steps == 0:
+            raise VerifyException("needs at least one step")
         for shape in states:
             if shape[:2] != (layers * directions, batch):
                 raise VerifyException(f"a state of shape {list(shape)} does not fit")

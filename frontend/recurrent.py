@@ -39,7 +39,12 @@ def _shapes(
     bidirectional: bool,
     batch_first: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The output of every step, and the last state: one vector of it per direction."""
+    """The output of every step, and the last state: one vector of it per direction.
+
+    Raises RuntimeError for sequences without steps, as PyTorch does.
+    """
+    if input.shape[1 if batch_first else 0] == 0:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
     directions = 2 if bidirectional else 1
     output = input.new_empty((*input.shape[:2], directions * hidden.shape[-1]))
     return output, torch.empty_like(hidden)

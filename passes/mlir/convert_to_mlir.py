@@ -53,7 +53,7 @@ from ...analysis.index import constant_of
 from ...analysis.plan import buffer_bytes
 from ...analysis.sizes import sizes_of
 from ...dialects.inside import ops_in
-from ...dialects.kernel import AllocOp, AssertOp, CallOp, LaunchOp
+from ...dialects.kernel import AllocOp, AssertOp, CallOp, LaunchOp, LoopOp
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp, TransposeOp
 from ...dialects.scalars import ui8
 from ...dialects.schedule import KERNEL_ATTRIBUTE
@@ -99,6 +99,8 @@ class ConvertToMlirPass(ModulePass):
             elif isinstance(launch, CallOp):
                 callee = launch.callee.data
                 raise DeploError(f"PyTorch runs {callee}, which MLIR and C cannot call")
+            elif isinstance(launch, LoopOp):
+                raise DeploError("a recurrent network is a loop of launches, which MLIR and C do not have")
         for function in list(op.ops):
             if not isinstance(function, func.FuncOp) or function is main:
                 continue

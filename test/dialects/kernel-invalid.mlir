@@ -904,3 +904,50 @@ kernel.func @k(%x: memref<16xf32>) blocks(1) threads(32) {
   // expected-error@+1 {{multiplies at least one element of each, got 0 elements of rows and 1 of a column}}
   kernel.mma () by (%v) : f32
 }
+
+// -----
+
+func.func @main(%x: memref<8x4xf32>, %y: memref<9x4xf32>) {
+  // expected-error@+1 {{slices and stacks need one number of steps, not 0, as their first axis, got memref<8x4xf32>, memref<9x4xf32>}}
+  kernel.loop carried() slices(%a = %x) stacks(%b = %y) : memref<8x4xf32>, memref<9x4xf32> {
+  }
+  func.return
+}
+
+// -----
+
+func.func @main(%y: memref<9x3xf32>) {
+  // expected-error@+1 {{slices must begin at multiples of 16 bytes}}
+  kernel.loop carried() slices() stacks(%b = %y) : memref<9x3xf32> {
+  }
+  func.return
+}
+
+// -----
+
+func.func @main(%h: memref<8xf32>, %y: memref<9x4xf32>) {
+  // expected-error@+1 {{carries what is no slice of the stack of the same number}}
+  kernel.loop carried(%a = %h) slices() stacks(%b = %y) : memref<8xf32>, memref<9x4xf32> {
+  }
+  func.return
+}
+
+// -----
+
+func.func @main(%h: memref<4xf32>) {
+  // expected-error@+1 {{must have a stack, and one for each value that it carries}}
+  kernel.loop carried(%a = %h) slices() stacks() : memref<4xf32> {
+  }
+  func.return
+}
+
+// -----
+
+func.func @main(%x: memref<9x4x4xf32>, %y: memref<9x4xf32>) {
+  kernel.loop carried() slices(%a = %x) stacks(%b = %y) : memref<9x4x4xf32>, memref<9x4xf32> {
+    // expected-error@+1 {{a loop cannot stand in another one}}
+    kernel.loop carried() slices() stacks(%c = %a) : memref<4x4xf32> {
+    }
+  }
+  func.return
+}

@@ -99,4 +99,13 @@ builtin.module {
     kernel.call "aten._linalg_check_errors.default"(info = %w, api_name = "linalg.inv", is_matrix = true) into() : memref<4xf32>
     func.return
   }
+  func.func @loop(%h: memref<4xf32>, %x: memref<9x4xf32>, %hs: memref<9x4xf32>, %ys: memref<9x8xf16>) {
+    kernel.loop carried(%h_1 = %h) slices(%x_t = %x) stacks(%h_t = %hs, %y_t = %ys) : memref<4xf32>, memref<9x4xf32>, memref<9x4xf32>, memref<9x8xf16> {
+      kernel.launch @k_step(%h_1, %x_t, %h_t, %y_t) blocks(1) threads(1) : memref<4xf32>, memref<4xf32>, memref<4xf32>, memref<8xf16>
+    }
+    kernel.loop reversed carried() slices() stacks(%h_t_1 = %hs) : memref<9x4xf32> {
+      kernel.launch @k_one(%h_t_1) blocks(1) threads(1) : memref<4xf32>
+    } attributes {deplo.note = "kept"}
+    func.return
+  }
 }

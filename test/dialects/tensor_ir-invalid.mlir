@@ -502,3 +502,80 @@ func.func @main(%x: tensor<4xf32>) {
   %0 = tensor_ir.reduce weight(%x) over [0] : tensor<4xf32> -> tensor<1xf32>
   func.return
 }
+
+// -----
+
+func.func private @step(%h: tensor<4xf32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+func.func @main(%h: tensor<4xf32>, %x: tensor<9x4xf32>) {
+  // expected-error@+1 {{slices and results need one number of steps, not 0, as their first axis, got tensor<9x4xf32>, tensor<8x4xf32>}}
+  %0 = tensor_ir.scan @step carried(%h) slices(%x) shared() : (tensor<4xf32>, tensor<9x4xf32>) -> tensor<8x4xf32>
+  func.return
+}
+
+// -----
+
+func.func private @step(%h: tensor<4xf32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+func.func @main(%h: tensor<4xf32>, %x: tensor<0x4xf32>) {
+  // expected-error@+1 {{not 0, as their first axis, got tensor<0x4xf32>, tensor<0x4xf32>}}
+  %0 = tensor_ir.scan @step carried(%h) slices(%x) shared() : (tensor<4xf32>, tensor<0x4xf32>) -> tensor<0x4xf32>
+  func.return
+}
+
+// -----
+
+func.func private @step(%h: tensor<4xf32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+func.func @main(%h: tensor<4xf32>, %x: tensor<9x3xf32>) {
+  // expected-error@+1 {{slices of tensor<9x3xf32> are no multiple of 16 bytes}}
+  %0 = tensor_ir.scan @step carried(%h) slices(%x) shared() : (tensor<4xf32>, tensor<9x3xf32>) -> tensor<9x4xf32>
+  func.return
+}
+
+// -----
+
+func.func private @step(%h: tensor<4xf32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+func.func @main(%h: tensor<8xf32>, %x: tensor<9x4xf32>) {
+  // expected-error@+1 {{carries tensor<8xf32>, but its first results have slices tensor<4xf32>}}
+  %0 = tensor_ir.scan @step carried(%h) slices(%x) shared() : (tensor<8xf32>, tensor<9x4xf32>) -> tensor<9x4xf32>
+  func.return
+}
+
+// -----
+
+func.func private @step(%h: tensor<4xf32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+func.func @main(%h: tensor<4xf32>, %x: tensor<9x4xf32>) {
+  // expected-error@+1 {{there is no function @lost}}
+  %0 = tensor_ir.scan @lost carried(%h) slices(%x) shared() : (tensor<4xf32>, tensor<9x4xf32>) -> tensor<9x4xf32>
+  func.return
+}
+
+// -----
+
+func.func private @step(%h: tensor<4xf32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+func.func @main(%h: tensor<4xf32>, %x: tensor<9x8xf32>) {
+  // expected-error@+1 {{needs a function (tensor<4xf32>, tensor<8xf32>) -> (tensor<4xf32>), but @step is (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>}}
+  %0 = tensor_ir.scan @step carried(%h) slices(%x) shared() : (tensor<4xf32>, tensor<9x8xf32>) -> tensor<9x4xf32>
+  func.return
+}
+
+// -----
+
+func.func private @step(%h: tensor<4xf32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+func.func @main(%h: tensor<4xf32>) {
+  // expected-error@+1 {{must have a result}}
+  tensor_ir.scan @step carried() slices() shared(%h) : (tensor<4xf32>) -> ()
+  func.return
+}

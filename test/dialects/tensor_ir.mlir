@@ -61,4 +61,19 @@ builtin.module {
     %0, %1 = tensor_ir.call "aten.linalg_eigh.default"(input = %x, UPLO = "L") attributes {deplo.reason = "a reason"} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
     func.return %0, %1 : tensor<4x4xf32>, tensor<4xf32>
   }
+  func.func private @step(%h: tensor<4xf32>, %x: tensor<4xf32>, %w: tensor<4xf32>) -> (tensor<4xf32>, tensor<8xf16>) {
+    %0 = tensor_ir.elementwise mul(%h, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %1 = tensor_ir.constant 1.0 : tensor<8xf16>
+    func.return %0, %1 : tensor<4xf32>, tensor<8xf16>
+  }
+  func.func private @one() -> tensor<4xf32> {
+    %0 = tensor_ir.constant 1.0 : tensor<4xf32>
+    func.return %0 : tensor<4xf32>
+  }
+  func.func @scan(%h: tensor<4xf32>, %x: tensor<9x4xf32>, %w: tensor<4xf32>) {
+    %0, %1 = tensor_ir.scan @step carried(%h) slices(%x) shared(%w) : (tensor<4xf32>, tensor<9x4xf32>, tensor<4xf32>) -> (tensor<9x4xf32>, tensor<9x8xf16>)
+    %2, %3 = tensor_ir.scan @step reversed carried(%h) slices(%x) shared(%w) attributes {deplo.note = "kept"} : (tensor<4xf32>, tensor<9x4xf32>, tensor<4xf32>) -> (tensor<9x4xf32>, tensor<9x8xf16>)
+    %4 = tensor_ir.scan @one carried() slices() shared() : () -> tensor<?x4xf32, #sym.extents<s0>>
+    func.return
+  }
 }

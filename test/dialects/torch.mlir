@@ -897,4 +897,8 @@ builtin.module {
     %0 = torch.call "aten.erfinv.default"(input = %a) attributes {deplo.note = "kept"} : (tensor<4xf32>) -> tensor<4xf32>
     func.return %0 : tensor<4xf32>
   }
+  func.func @recurrent(%x: tensor<5x3x8xf32>, %h: tensor<1x3x2xf32>, %c: tensor<1x3x4xf32>, %w: tensor<16x8xf32>, %v: tensor<16x2xf32>, %p: tensor<2x4xf32>) {
+    %y, %l, %d = torch.lstm %x, [%h, %c], [%w, %v, %p] {has_biases = false, num_layers = 1, dropout = 0.0 : f64, train = false, bidirectional = false, batch_first = false} : (tensor<5x3x8xf32>, tensor<1x3x2xf32>, tensor<1x3x4xf32>, tensor<16x8xf32>, tensor<16x2xf32>, tensor<2x4xf32>) -> (tensor<5x3x2xf32>, tensor<1x3x2xf32>, tensor<1x3x4xf32>)
+    func.return
+  }
 }
