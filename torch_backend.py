@@ -45,6 +45,7 @@ from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
 from .frontend.margins import replace_margin_losses
 from .frontend.numbers import with_numbers_carried
+from .frontend.recurrent import has_networks
 from .frontend.view_inputs import permuted, read_as_they_lie
 from .program import Program, choose_target
 
@@ -81,11 +82,16 @@ def deplo_backend(
             "deplo: a graph runs in PyTorch: a resized image of uint8, which eager makes in fixed point"
         )
         return _run_in_pytorch(graph, example_inputs)
+    fallback = given.get("fallback", OPTIONS["fallback"][0])
+    if has_networks(graph) and _needs_gradients(example_inputs):
+        if fallback == "error":
+            raise UnsupportedOpError("deplo does not support the gradients of a recurrent network")
+        _warn("deplo: a graph runs in PyTorch: the gradients of a recurrent network")
+        return _run_in_pytorch(graph, example_inputs)
     replace_margin_losses(graph)
     replace_composites(graph)
     expand_attention(graph)
     assign_by_positions(graph)
-    fallback = given.get("fallback", OPTIONS["fallback"][0])
     compiler = functools.partial(_compile, fallback)
     calls_pytorch = fallback == "eager"
     rules = decompositions() | training_decompositions(calls_pytorch=calls_pytorch)
@@ -107,6 +113,11 @@ def deplo_backend(
     except RefusedByEager:
         _warn("deplo: a graph runs in PyTorch, which refuses a call in it")
         return _run_in_pytorch(graph, example_inputs)
+
+
+def _needs_gradients(example_inputs: Sequence[Any]) -> bool:
+    tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
+    return torch.is_grad_enabled() and any(value.requires_grad for value in tensors)
 
 
 def _attention_in_products(example_inputs: Sequence[Any]) -> AbstractContextManager[Any]:

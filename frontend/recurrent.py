@@ -2,8 +2,8 @@
 
 PyTorch knows the shape of `aten.lstm.input` only by tracing its every time step, which takes minutes for a
 long sequence. So while a program is exported, `torch.lstm` and its kin are operators of our own with the same
-arguments; the importer gives them their names back. So they are in a graph of Dynamo's, where no gradient is
-asked for: PyTorch has the gradients.
+arguments; the importer gives them their names back. So they are in a graph of Dynamo's; they have no
+gradients.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 NAMESPACE = "deplo"
 NAMES = ("lstm", "gru", "rnn_tanh", "rnn_relu")
@@ -79,19 +78,21 @@ def whole_operator(func: Callable[..., Any], args: Sequence[Any]) -> Any:
     return None
 
 
-def _whole_without_gradients(func: Callable[..., Any]) -> Callable[..., Any]:
-    """What runs a network as one operator, or as PyTorch does where it needs gradients."""
+def _whole(func: Callable[..., Any]) -> Callable[..., Any]:
+    """What runs a network as one operator, but for packed sequences."""
 
     def run(*args: Any) -> Any:
         operator = whole_operator(func, args)
-        tensors = [leaf for leaf in pytree.tree_leaves(args) if isinstance(leaf, torch.Tensor)]
-        needs_gradients = torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
-        return func(*args) if operator is None or needs_gradients else operator(*args)
+        return func(*args) if operator is None else operator(*args)
 
     return run
 
 
-CALLED: Mapping[Any, Callable[..., Any]] = {
-    func: _whole_without_gradients(func) for func in _FUNCTIONS
-}
+CALLED: Mapping[Any, Callable[..., Any]] = {func: _whole(func) for func in _FUNCTIONS}
 """What takes the place of each network in a graph of Dynamo's."""
+
+
+def has_networks(graph: torch.fx.GraphModule) -> bool:
+    """Whether a graph of Dynamo's, or a sub-graph of it, runs a recurrent network."""
+    graphs = [module for module in graph.modules() if isinstance(module, torch.fx.GraphModule)]
+    return any(node.target in CALLED for each in graphs for node in each.graph.nodes)

@@ -110,22 +110,7 @@ def complex_inside(x):
     return z.abs(), w.imag, (w[:, 1:3] @ z[:2]).real
 
 
-class Recurrent(nn.Module):
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(0)
-        self.rnn = nn.LSTM(4, 3, num_layers=2, bidirectional=True)
-
-    def forward(self, x):
-        y, (h, c) = self.rnn(x.unsqueeze(1).tanh())
-        return y * 2, h, c
-
-
-@pytest.mark.parametrize(
-    "program",
-    [numbers, dtypes, bytes_inside, complex_inside, Recurrent()],
-    ids=["numbers", "dtypes", "bytes_inside", "complex_inside", "recurrent"],
-)
+@pytest.mark.parametrize("program", [numbers, dtypes, bytes_inside, complex_inside])
 def test_arguments_and_dtypes(program):
     compiled = compile_quietly(program, X)
     assert operators(compiled)

@@ -92,8 +92,8 @@ def test_dynamic_length_and_batch(cell, axes):
     shapes = {"input": {axis: Dim(f"n{axis}", min=2, max=64) for axis in axes}}
     program = deplo.compile(made, (x,), target="cpu", dynamic_shapes=shapes)
     for extents in ((5, 3), (2, 2), (9, 7)):
-        sizes = [n if axis in axes else old for axis, (n, old) in enumerate(zip(extents, (5, 3), strict=True))]
-        assert_like_eager(program, made, torch.randn(*sizes, FEATURES))
+        length, batch = (n if axis in axes else (5, 3)[axis] for axis, n in enumerate(extents))
+        assert_like_eager(program, made, torch.randn(length, batch, FEATURES))
 
 
 class Between(nn.Module):
@@ -168,6 +168,27 @@ def test_torch_compile_without_gradients(cell, form):
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("error", deplo.FallbackWarning)
         torch.testing.assert_close(compiled(x), made(x))
+
+
+@torch._dynamo.config.patch(allow_rnn=True)
+def test_torch_compile_leaves_gradients_to_pytorch():
+    torch._dynamo.reset()
+    made, x = network("lstm"), torch.randn(5, 3, FEATURES)
+    compiled = torch.compile(made, backend="deplo", fullgraph=True)
+    with pytest.warns(deplo.FallbackWarning, match="gradients of a recurrent network"):
+        compiled(x)[0].sum().backward()
+    actual = [parameter.grad.clone() for parameter in made.parameters()]
+    made.zero_grad()
+    made(x)[0].sum().backward()
+    torch.testing.assert_close(actual, [parameter.grad for parameter in made.parameters()])
+
+
+@torch._dynamo.config.patch(allow_rnn=True)
+def test_torch_compile_refuses_gradients_without_fallbacks():
+    torch._dynamo.reset()
+    compiled = torch.compile(network("gru"), backend="deplo", options={"fallback": "error"})
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="gradients of a recurrent"):
+        compiled(torch.randn(5, 3, FEATURES))
 
 
 def test_dropout_between_layers_in_training_is_refused():
