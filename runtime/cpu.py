@@ -246,7 +246,7 @@ class CpuProgram:
             ],
             ready.arena_bytes,
             [ready.buffers[i][1] for i in placed],
-            loops.numbers,
+            list(map(static, loops.numbers)),
             steps,
             [places.get(i, i) for i in ready.results],
         )

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from ..errors import DeploError
-from .plan_parts import Array, Ref, read_refs
-from .sizes import Extent, evaluate, read_extent, static
+from .plan_parts import ITEM_BYTES, Array, Ref, read_refs
+from .sizes import Expression, Extent, evaluate, read_extent, static
 
 SLICE_BYTES = 16
 """What the size of a slice is a multiple of in bytes, so that a GPU may access each in vectors."""
@@ -56,8 +57,8 @@ class Move:
     """Where a place lies: `start` bytes into its array in the first turn, `stride` further in each turn."""
 
     place: Place
-    start: int
-    stride: int
+    start: Extent
+    stride: Extent
 
     def address(self, turn: int, address_of: Callable[[Ref], int]) -> int:
         """Its address in a turn."""
@@ -65,7 +66,7 @@ class Move:
             if turn == 0:
                 return address_of(self.place.first)
             turn -= 1
-        return address_of(self.place.of) + self.start + turn * self.stride
+        return address_of(self.place.of) + static(self.start) + turn * static(self.stride)
 
 
 def read_loop(data: Mapping[str, Any]) -> Loop:
@@ -116,19 +117,36 @@ def check_loops(
                 raise DeploError(f"not a valid plan: step {step} gets a place of another loop")
 
 
-def moves_of(
+def check_slices(
     loops: Sequence[Loop], places: Sequence[Place], array: Callable[[Ref], Array]
-) -> list[Move]:
-    """Where the places of a plan lie whose sizes are known. Raises DeploError for slices of other sizes."""
-    moves: list[Move] = []
+) -> None:
+    """Raise DeploError for a place, of a plan whose sizes are known, that kernels could not read."""
     for place in places:
         loop, slice = loops[place.loop], slice_of(array(place.of))
         if static(loop.trips) < 1 or slice.nbytes % SLICE_BYTES:
             raise DeploError(f"not a valid plan: no {loop.trips} slices of {slice}")
-        stride = -slice.nbytes if loop.reversed else slice.nbytes
-        start = (static(loop.trips) - 1) * slice.nbytes if loop.reversed else 0
-        moves.append(Move(place, start, stride))
+
+
+def moves_of(
+    loops: Sequence[Loop], places: Sequence[Place], array: Callable[[Ref], Array]
+) -> list[Move]:
+    """Where the places of a plan lie; expressions where sizes decide that."""
+    moves: list[Move] = []
+    for place in places:
+        loop, whole = loops[place.loop], array(place.of)
+        stride = _product(*whole.shape[1:], ITEM_BYTES[whole.dtype])
+        if not loop.reversed:
+            moves.append(Move(place, 0, stride))
+            continue
+        last = loop.trips - 1 if isinstance(loop.trips, int) else Expression(f"{loop.trips} - 1")
+        moves.append(Move(place, _product(last, stride), _product(-1, stride)))
     return moves
+
+
+def _product(*factors: Extent) -> Extent:
+    if all(isinstance(factor, int) for factor in factors):
+        return prod(map(static, factors))
+    return Expression(" * ".join(f"({factor})" for factor in factors))
 
 
 def in_order(

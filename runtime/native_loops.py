@@ -13,7 +13,7 @@ from itertools import chain
 
 from .loops import Loop, Move
 from .plan_parts import Ref
-from .sizes import static
+from .sizes import Extent
 
 NO_COUNTER = -1
 
@@ -39,7 +39,7 @@ class NativeMoves:
 class NativeLoops:
     """The numbers behind the arrays, and what comes in front of, and behind, which steps."""
 
-    numbers: tuple[int, ...] = ()
+    numbers: tuple[Extent, ...] = ()
     before: dict[int, NativeMoves] | None = None
     behind: dict[int, NativeMoves] | None = None
 
@@ -57,11 +57,11 @@ def native_loops(
 
     `position` says where an array's address is.
     """
-    numbers = [0] * len(moves)
+    numbers: list[Extent] = [0] * len(moves)
     before: dict[int, NativeMoves] = {}
     behind: dict[int, NativeMoves] = {}
 
-    def number(value: int) -> int:
+    def number(value: Extent) -> int:
         numbers.append(value)
         return first + len(numbers) - 1
 
@@ -82,6 +82,6 @@ def native_loops(
                 begin += [(mine, position(move.place.first), zero), (slice, of, start)]
                 advance += [(mine, slice, zero), (slice, slice, stride)]
         before[loop.begin] = NativeMoves(tuple(begin))
-        count = number(static(loop.trips))
+        count = number(loop.trips)
         behind[loop.end - 1] = NativeMoves(tuple(advance), count, loop.end - loop.begin)
     return NativeLoops(tuple(numbers), before, behind) if loops else NativeLoops()

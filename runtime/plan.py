@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import DeploError, UsageError
-from .loops import Loop, Place, check_loops, moves_of, read_loop, read_place, slice_of
+from .loops import Loop, Place, check_loops, check_slices, read_loop, read_place, slice_of
 from .plan_parts import (
     ALIGNMENT,
     Argument,
@@ -275,7 +275,7 @@ def _check_numbers(plan: Plan) -> None:
         inside = 0 <= offset <= (plan.arena_bytes or 0) - buffer.array.nbytes
         if not inside or offset % ALIGNMENT:
             raise DeploError(f"not a valid plan: a buffer at {offset} is not in the arena")
-    _ = moves_of(plan.loops, plan.places, plan.array)
+    check_slices(plan.loops, plan.places, plan.array)
     for group in plan.groups:
         _check_group(plan, [plan.steps[i] for i in group])
 

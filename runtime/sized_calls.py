@@ -14,9 +14,11 @@ from typing import Any
 from . import jit
 from .arrays import TorchLibrary
 from .cpu_kernels import CpuKernel, Launch, threads_of
+from .loops import moves_of
+from .native_loops import native_loops
 from .plan import Plan
 from .plan_parts import ITEM_BYTES, Buffer, Ref, Step
-from .prepared import NativePart, deplo_run
+from .prepared import NativePart, NativeStep, deplo_run
 from .sizes import Expression, Extent, evaluator
 from .threads import Sharing
 
@@ -46,7 +48,10 @@ class SizedCalls:
         self._places = {i: arguments + n for n, i in enumerate([*self._made, *placed])}
         self._results = [self._place(ref) for ref in plan.results]
         self._dynamic = [i for i, each in enumerate(plan.arguments) if not each.array.is_static]
-        sizes = [size for step in self._steps for size in step.sizes]
+        self._first = arguments + len(plan.buffers)
+        moves = moves_of(plan.loops, plan.places, plan.array)
+        self._loops = native_loops(plan.loops, moves, self._place, self._first)
+        sizes = [*self._loops.numbers, *(size for step in self._steps for size in step.sizes)]
         arrays = [plan.arguments[i].array for i in self._dynamic]
         arrays += [plan.buffers[i].array for i in self._made]
         self._numbers = evaluator(
@@ -59,17 +64,17 @@ class SizedCalls:
                 *(array.shape for array in arrays),
             ]
         )
-        self._pack = Struct(f"{arguments + len(plan.buffers) + len(sizes)}q").pack
+        self._pack = Struct(f"{self._first + len(sizes)}q").pack
         self._programs: dict[tuple[int, ...], NativePart] = {}
         self._fits: Callable[..., bool] | None = None
         self._native = deplo_run()
 
     @staticmethod
     def may_run(plan: Plan, shared: Sharing) -> bool:
-        """Whether all that a plan does is launches, each once, and its arguments say all sizes."""
+        """Whether all that a plan does is launches, and its arguments say all sizes."""
         said = all(size.argument is not None for size in plan.sizes)
         threads = shared.team is not None or shared.threads == 1
-        return bool(plan.sizes) and said and threads and not plan.calls and not plan.loops
+        return bool(plan.sizes) and said and threads and not plan.calls
 
     def learn(self, library: TorchLibrary, arguments: Sequence[Any]) -> None:
         """Take the arguments of a call for what those of later ones are to be like, but for their sizes.
@@ -138,7 +143,9 @@ class SizedCalls:
         self._latest = sizes
 
     def _place(self, ref: Ref) -> int:
-        """Where an array is among the values of a call: arguments, what is made, the arena's buffers."""
+        """Where an array is among the values of a call: arguments, what is made, the arena's buffers, places."""
+        if ref.kind == "place":
+            return self._first + ref.index
         return ref.index if ref.kind == "argument" else self._places[ref.index]
 
     def _is_settled(self, launch: Launch) -> bool:
@@ -163,11 +170,11 @@ class SizedCalls:
         if not all(map(self._is_settled, launches)):
             return None
         threads, together = threads_of(launches, self._plan.groups, self.shared)
-        native = [
-            launch.native(n, {}, more)
-            for launch, n, more in zip(launches, threads, together, strict=True)
-        ]
-        first = len(self._plan.arguments) + len(self._plan.buffers)
+        native: list[NativeStep] = []
+        for number, launch in enumerate(launches):
+            before, behind = self._loops.around(number)
+            native += [*before, launch.native(threads[number], {}, together[number]), *behind]
+        first = self._first + len(self._loops.numbers)
         if len(self._programs) >= MAX_PROGRAMS:
             self._programs.clear()
         part = self._programs[blocks] = NativePart.of(self.shared, native, first)
