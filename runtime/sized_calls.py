@@ -143,7 +143,7 @@ class SizedCalls:
         self._latest = sizes
 
     def _place(self, ref: Ref) -> int:
-        """Where an array is among the values of a call: arguments, what is made, the arena's buffers, places."""
+        """Where an array is among a call's values: arguments, what is made, the arena's buffers, places."""
         if ref.kind == "place":
             return self._first + ref.index
         return ref.index if ref.kind == "argument" else self._places[ref.index]

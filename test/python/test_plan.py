@@ -97,3 +97,75 @@ def test_a_kernel_without_source_is_refused() -> None:
 def test_a_module_without_a_host_function_is_refused() -> None:
     with pytest.raises(DeploError, match="no host function @main"):
         build_plan(lower("builtin.module {}", "canonicalize"), "cpu", {})
+
+
+LOOP = """
+llvm.func @k(%x: !llvm.ptr) attributes {deplo.kernel} {
+  llvm.return
+}
+func.func @main(%h: memref<4xf32>, %x: memref<9x4xf32>) -> memref<9x4xf32> {
+  %hs = kernel.alloc : memref<9x4xf32>
+  kernel.loop reversed carried(%before = %h) slices(%x_t = %x) stacks(%h_t = %hs)
+      : memref<4xf32>, memref<9x4xf32>, memref<9x4xf32> {
+    %a = kernel.alloc at 0 : memref<4xf32>
+    kernel.launch @k(%before, %x_t, %a) blocks(1) threads(1) : memref<4xf32>, memref<4xf32>, memref<4xf32>
+    kernel.launch @k(%a, %h_t) blocks(1) threads(1) : memref<4xf32>, memref<4xf32>
+  }
+  kernel.launch @k(%hs) blocks(1) threads(1) : memref<9x4xf32>
+  func.return %hs : memref<9x4xf32>
+}
+"""
+
+
+@pytest.fixture
+def looped() -> dict[str, Any]:
+    module = lower(LOOP, "canonicalize")
+    return json.loads(json.dumps(build_plan(module, "cpu", {"k": "source of k"})))
+
+
+def test_a_loop_is_some_of_the_steps_on_places_that_move(looped: dict[str, Any]) -> None:
+    assert looped["loops"] == [{"trips": 9, "reversed": True, "begin": 0, "end": 2}]
+    assert looped["places"] == [
+        {"of": {"buffer": 0}, "loop": 0, "first": {"argument": 0}},
+        {"of": {"argument": 1}, "loop": 0},
+        {"of": {"buffer": 0}, "loop": 0},
+    ]
+    assert [step["arguments"] for step in looped["steps"]] == [
+        [{"place": 0}, {"place": 1}, {"buffer": 1}],
+        [{"buffer": 1}, {"place": 2}],
+        [{"buffer": 0}],
+    ]
+    plan = Plan.from_data(looped)
+    assert plan.array(Ref("place", 1)) == Array("f32", (4,))
+
+
+@pytest.mark.parametrize(
+    ("path", "to", "message"),
+    [
+        (("loops", 0, "end"), 4, "no loop of launches from 0 to 4"),
+        (("loops", 0, "begin"), 2, "no loop of launches from 2 to 2"),
+        (("loops", 0, "end"), 1, "step 1 gets a place of another loop"),
+        (("loops", 0, "trips"), 8, "has no slice for each of 8 turns"),
+        (("places", 0, "loop"), 1, "there is no loop 1"),
+        (("places", 0, "of"), {"buffer": 2}, "there is no buffer 2"),
+        (("places", 1, "of"), {"argument": 0}, "has no slice for each of 9 turns"),
+        (("places", 0, "first"), {"argument": 1}, "is no slice of"),
+        (("steps", 0, "arguments", 0), {"place": 3}, "there is no place 3"),
+        (("steps", 2, "arguments", 0), {"place": 2}, "step 2 gets a place of another loop"),
+        (("buffers", 0, "dtype"), "bf16", "is no slice of"),
+    ],
+)
+def test_a_loop_that_cannot_run_is_refused(
+    looped: dict[str, Any], path: tuple[Any, ...], to: Any, message: str
+) -> None:
+    with pytest.raises(DeploError, match=message):
+        Plan.from_data(edited(looped, *path, to=to))
+
+
+def test_calls_of_pytorch_in_a_loop_are_refused() -> None:
+    text = LOOP.replace(
+        "kernel.launch @k(%a, %h_t) blocks(1) threads(1) : ",
+        'kernel.call "aten.exp.default"(input = %a) into(%h_t) : ',
+    )
+    with pytest.raises(DeploError, match=r"kernel\.call in a loop is not part of a plan"):
+        build_plan(lower(text, "canonicalize"), "cpu", {"k": "source of k"})
