@@ -23,6 +23,7 @@ from .errors import FallbackWarning, UsageError
 from .execution import Code, ExecutionPlan, Kernel
 from .frontend.capture import Captured, capture
 from .frontend.importer import Fallback
+from .frontend.overlaps import check_apart
 from .frontend.precision import with_asked_precision
 from .garbage import fewer_collections
 from .machine.host_cpu import find_target, host_cpu
@@ -51,7 +52,12 @@ class Program(ExecutionPlan):
         """Run the program. Raises UsageError if the inputs do not fit what it was compiled for."""
         if not kwargs and self._again is not None and (results := self._again(args)) is not None:
             return results[self._only_result or 0]
-        return self.run_flat(self.captured.flatten_inputs(args, kwargs))
+        flat = self.captured.flatten_inputs(args, kwargs)
+        if self.captured.updates:
+            names = [argument.name for argument in self.captured.arguments]
+            changed = {each.argument for each in self.captured.updates if each.owner is None}
+            check_apart(names, self._arguments(flat), changed)
+        return self.run_flat(flat)
 
     def run_flat(self, flat: Sequence[Any]) -> Any:
         """Run the program on flattened inputs that are known to be organized as when compiled."""
@@ -61,6 +67,10 @@ class Program(ExecutionPlan):
             return results[self._only_result]
         return self.captured.unflatten_outputs(results, arguments)
 
+    def arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
+        """The tensors of all arguments of `@main` in a call with these inputs."""
+        return self._arguments(self.captured.flatten_inputs(args, kwargs))
+
     def _arguments(self, flat: Sequence[Any]) -> Sequence[Any]:
         """The tensors of all arguments of `@main`."""
         if self._takes_inputs:
@@ -68,6 +78,9 @@ class Program(ExecutionPlan):
         arguments = self._tensors.copy()
         for position, index in self._inputs:
             arguments[position] = flat[index]
+        for update in self.captured.updates:
+            if update.owner is not None:
+                arguments[update.argument] = getattr(*update.owner)
         return arguments
 
     def _on_device(self, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -133,8 +146,11 @@ class Program(ExecutionPlan):
     @cached_property
     def _only_result(self) -> int | None:
         """The result of `@main` that is what the program returns, if it is one as it is."""
-        outputs, spec = self.captured.outputs, self.captured.out_spec
-        if len(outputs) != 1 or not spec.is_leaf() or spec.type is torch.Size or self.captured.away:
+        captured, spec = self.captured, self.captured.out_spec
+        outputs = captured.outputs
+        if len(outputs) != 1 or not spec.is_leaf() or spec.type is torch.Size:
+            return None
+        if captured.away or captured.updates:
             return None
         (output,) = outputs
         whole = output.source == "result" and output.view is None and output.layout is None
@@ -148,18 +164,20 @@ class Program(ExecutionPlan):
         """
         if not self.target.is_gpu:
             raise UsageError(f"CUDA graphs need a GPU; the program is for {self.target.name}")
-        if self.plan.sizes or self.plan.calls:
-            raise UsageError("only a program of fixed sizes and kernels alone can be recorded")
+        if self.plan.sizes or self.plan.calls or self.captured.updates:
+            raise UsageError(
+                "only a program of fixed sizes and kernels alone, which changes no argument, can be recorded"
+            )
         constant = [
             i
             for i, argument in enumerate(self.captured.arguments)
             if argument.flat_index is None and self._brought.get(i, argument) is not None
         ]
-        arguments = self._arguments(self.captured.flatten_inputs(args, kwargs))
+        arguments = self.arguments(args, kwargs)
         recorded = GraphedCalls(self.executable, self._on_device(arguments), constant)
 
         def replay(*args: Any, **kwargs: Any) -> Any:
-            arguments = self._arguments(self.captured.flatten_inputs(args, kwargs))
+            arguments = self.arguments(args, kwargs)
             results = recorded(*self._on_device(arguments))
             return self.captured.unflatten_outputs(results, arguments)
 

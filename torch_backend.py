@@ -206,9 +206,6 @@ def _compile(
         _warn(told)
     if "graphs" in log_topics():
         _log_graph(graph, program, time.perf_counter() - started)
-    updated = captured.updated
-    count = len(captured.outputs) - len(updated)
-
     numbers, read = captured.numbers, captured.read
     if numbers or read:
         graph.recompile()  # for inputs that the program does not hold for
@@ -218,11 +215,7 @@ def _compile(
         inputs = with_numbers_carried(lying, numbers) if numbers else lying
         if inputs is None or not all(each.fits(lying) for each in read):
             return graph.forward(*lying)
-        values = program.run_flat(inputs)
-        for place, value in zip(updated, values[count:], strict=True):
-            if value is not inputs[place]:
-                inputs[place].detach().copy_(value)
-        return values[:count]
+        return program.run_flat(inputs)
 
     return make_boxed_func(run)
 

@@ -23,7 +23,7 @@ from .random_states import states_as_calls
 from .size_guards import as_multiples, guards_of, shape_environment
 from .sizes import InputTensor, Limits, Refused, input_sizes
 from .strided_views import permute_to_memory_order, read_inputs
-from .updates import mark_updates, take_updates
+from .updates import mark_updates, take_updates, updates_of
 from .view_outputs import hidden_views, outputs_of, results_of
 
 CONVERT = torch.ops.prims.convert_element_type.default
@@ -119,7 +119,7 @@ def capture_graph(
 
     With `fallback="eager"` an operator that is not supported becomes a call of PyTorch. If results are to
     share the memory that they share in PyTorch, one that cannot be made as a view is not supported. What the
-    graph copies to its inputs are results at the end (`Captured.updated`). Raises UnsupportedOpError, which
+    graph copies to its inputs are updates of the program. Raises UnsupportedOpError, which
     lists everything that is not supported, and SeveralDevices for tensors that cannot be together. Leaves the
     graph module as it is.
     """
@@ -148,9 +148,9 @@ def capture_graph(
         importer.unsupported.add(
             node, "it is returned as a view of memory, of sizes that no input has"
         )
-    outputs = outputs_of(graph, positions)
+    outputs, updates = updates_of(updated, outputs_of(graph, positions), positions)
     permute_to_memory_order(graph)
-    mark_updates(importer, updated, outputs)
+    mark_updates(importer, updated, outputs, updates)
     graph.eliminate_dead_code(has_effect)
     _add_calls(importer, graph, constants)
     returned = results_of(graph)
@@ -164,7 +164,7 @@ def capture_graph(
         out_spec=pytree.tree_structure(list(range(len(outputs)))),
         keyword_order=(),
         read=read_inputs(graph, {tensor.name: tensor.position for tensor in tensors}),
-        updated=tuple(map(placeholders.index, updated)),
+        updates=updates,
         numbers=numbers_of(carriers, placeholders, sizes),
         device=device,
         away=away_results(returned, device),

@@ -14,17 +14,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
-from torch.export.graph_signature import InputKind, OutputKind
+from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.sizes import Extent
-from ..errors import DeploError, UnsupportedOpError, UsageError
+from ..errors import DeploError, UsageError
 from .call_sizes import ReturnedSize
 from .conditionals import choose_results
 from .devices import CPU, away_results, check_arguments, device_of
 from .dynamic_shapes import asked_axes
 from .export import UNUSED, SizesDoNotFit, export
+from .exported_updates import MemoryChanges, take_exported_updates
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .layouts import Layout
@@ -35,8 +36,14 @@ from .random_numbers import draw_in_memory_order
 from .size_guards import as_multiples, check_guards, guards_of
 from .size_one import dynamic_sizes
 from .sizes import Sizes
-from .strided_views import ReadInput, permute_to_memory_order, read_inputs
-from .view_outputs import Output, outputs_of, results_of
+from .strided_views import (
+    ReadInput,
+    changed_inputs,
+    permute_to_memory_order,
+    read_inputs,
+)
+from .updates import Update, mark_updates, updates_of, write
+from .view_outputs import Output, hidden_views, outputs_of, results_of, root_of
 
 Source = Literal["input", "parameter", "buffer", "constant"]
 
@@ -72,8 +79,8 @@ class Captured:
     keyword_order: tuple[str, ...]
     read: tuple[ReadInput, ...] = ()
     """Inputs for whose strides alone the program holds."""
-    updated: tuple[int, ...] = ()
-    """Inputs whose new values are the last outputs, by flat position; an output may be the input itself."""
+    updates: tuple[Update, ...] = ()
+    """The arguments that it changes in place."""
     numbers: tuple[Number, ...] = ()
     """Inputs that are numbers, and tensors of that extent to the program."""
     device: torch.device = CPU
@@ -125,9 +132,14 @@ class Captured:
         return None
 
     @functools.cached_property
+    def _values(self) -> tuple[Output, ...]:
+        """The outputs, then the new values of the arguments that change."""
+        return *self.outputs, *(update.value for update in self.updates)
+
+    @functools.cached_property
     def _layouts(self) -> dict[int, Layout]:
         """The layouts of the results of `@main` that are not row-major."""
-        found = ((o.index, o.layout) for o in self.outputs if o.source == "result")
+        found = ((o.index, o.layout) for o in self._values if o.source == "result")
         return {i: layout for i, layout in found if i is not None and layout is not None}
 
     @property
@@ -138,7 +150,8 @@ class Captured:
     def unflatten_outputs(self, results: Sequence[Any], arguments: Sequence[Any]) -> Any:
         """The outputs of a call, organized as the original's, from `@main`'s results and arguments.
 
-        The results are the call's own: some become outputs, with other axes.
+        The results are the call's own: some become outputs, with other axes. Arguments that the program
+        changes get their new values.
         """
         if self.away:
             results = [r.cpu() if i in self.away else r for i, r in enumerate(results)]
@@ -149,13 +162,17 @@ class Captured:
             ]
         flat: list[Any] = []
         sources = {"result": results, "argument": arguments, "output": flat}
-        for output in self.outputs:
+        for output in self._values:
             if isinstance(output.value, ReturnedSize):
                 flat.append(output.value.of(arguments))
             elif output.index is None:
                 flat.append(output.value)
             else:
                 flat.append(output.of(sources[output.source][output.index], arguments))
+        if self.updates:
+            count = len(self.outputs)
+            write(self.updates, flat[count:], arguments)
+            del flat[count:]
         if self._gives is not None:
             return self._gives(flat)
         return flat[0] if self.out_spec.is_leaf() else unflatten(flat, self.out_spec)
@@ -187,11 +204,13 @@ def capture(
     asked = asked_axes(module, inputs, dynamic_shapes)
 
     def attempt(*, assertions: bool) -> Captured:
-        exported = export(module, inputs, fallback, dynamic_shapes, asked, assertions=assertions)
+        exported, changes = export(
+            module, inputs, fallback, dynamic_shapes, asked, assertions=assertions
+        )
         sizes = Sizes()
         if dynamic_shapes is not None:
             sizes = dynamic_sizes(exported, module, inputs, fallback, asked, assertions=assertions)
-        return _import(exported, tuple(kwargs or {}), fallback, sizes)
+        return _import(exported, changes, module, tuple(kwargs or {}), fallback, sizes)
 
     try:
         captured = attempt(assertions=False)
@@ -286,11 +305,13 @@ _SOURCES: dict[InputKind, Source] = {
 
 def _import(
     exported: torch.export.ExportedProgram,
+    changes: MemoryChanges,
+    module: torch.nn.Module,
     keyword_order: tuple[str, ...],
     fallback: Fallback,
     sizes: Sizes,
 ) -> Captured:
-    _refuse_mutation(exported)
+    updated = take_exported_updates(exported, changes, module)
     choose_results(exported.graph_module)
     draw_in_memory_order(exported.graph)
     if fallback == "eager":
@@ -303,8 +324,14 @@ def _import(
     check_arguments(arguments, device)
     positions = {argument.name: i for i, argument in enumerate(arguments)}
     inputs = {a.name: a.flat_index for a in arguments if a.flat_index is not None}
-    outputs = outputs_of(exported.graph, positions)
+    changing = {each.node for each in updated}
+    for node in hidden_views(exported.graph, positions):
+        if root_of(node) in changing:
+            importer.unsupported.add(node, "it is returned as memory of an argument that changes")
+    outputs, updates = updates_of(updated, outputs_of(exported.graph, positions), positions)
+    changed = changed_inputs(updated, inputs) if changes.depends_on_strides else ()
     permute_to_memory_order(exported.graph)
+    mark_updates(importer, updated, outputs, updates)
     exported.graph.eliminate_dead_code(has_effect)
     for node in exported.graph.nodes:
         if node.op == "call_function":
@@ -324,27 +351,11 @@ def _import(
         in_spec=spec.in_spec,
         out_spec=spec.out_spec,
         keyword_order=keyword_order,
-        read=read_inputs(exported.graph, inputs),
+        read=read_inputs(exported.graph, inputs) + changed,
+        updates=updates,
         device=device,
         away=away_results(returned, device),
     )
-
-
-def _refuse_mutation(exported: torch.export.ExportedProgram) -> None:
-    changed = [
-        f"input or buffer {spec.target!r}"
-        for spec in exported.graph_signature.output_specs
-        if spec.kind is not OutputKind.USER_OUTPUT
-    ]
-    if any(spec.kind is OutputKind.TOKEN for spec in exported.graph_signature.output_specs):
-        raise UnsupportedOpError(
-            "this program calls an operator that has effects besides its results, which is not supported"
-        )
-    if changed:
-        raise UnsupportedOpError(
-            f"this program changes its {' and its '.join(changed)} in place, which is not supported: "
-            "return the new value instead, or call .eval() if training mode is the cause"
-        )
 
 
 def _add_arguments(

@@ -35,6 +35,7 @@ from .transposed_convolutions import transposed_convolution
 aten = torch.ops.aten
 
 KEPT_BY_EXPORT = (
+    aten._native_batch_norm_legit_functional.default,
     aten.addmv.default,
     aten.dist.default,
     aten.grid_sampler_2d.default,

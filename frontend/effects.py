@@ -72,7 +72,7 @@ CACHED = ("_flat_weights", "_flat_weight_refs")
 """What PyTorch's recurrent networks keep of their parameters, and make anew when one is set."""
 
 MEMBERS = ("_parameters", "_buffers", "_modules")
-"""Attributes of a module whose names count; torch.export follows their tensors."""
+"""Attributes of a module whose tensors torch.export follows, if it is the module that is exported."""
 
 _PACKAGE = __name__.rpartition(".")[0]
 
@@ -86,18 +86,31 @@ class Effects:
     def __init__(self, module: torch.nn.Module):
         self._parts = list(_parts_of(module))
         self._changed: list[str] = []
+        self.assigned: set[str] = set()
+        """The buffers, by their dotted names, that attributes of modules are other tensors than."""
+        self.depends_on_strides = False
+        """Whether the program calls a function that gives memory of its argument for some strides only."""
 
     @contextmanager
     def noted(self) -> Generator[None]:
         """Note what is changed as long as this lasts, and set it as it was."""
         state = _State.of(self._parts)
+        buffers = dict(self._buffers())
         fork, torch.random.fork_rng = torch.random.fork_rng, _refuse_fork
         try:
             yield
         finally:
             torch.random.fork_rng = fork
             self._changed += state.changes()
+            now = dict(self._buffers())
+            self.assigned |= {name for name, was in buffers.items() if now.get(name) is not was}
             state.restore()
+
+    def _buffers(self) -> Iterator[tuple[str, Any]]:
+        """The buffers of the module that is exported, with their dotted names."""
+        for part in self._parts:
+            for key, value in part.values.get("_buffers", {}).items() if part.followed else ():
+                yield f"{part.owner}.{key}" if part.owner else key, value
 
     def raise_if_any(self, run: Callable[[], Any]) -> None:
         """Raise UnsupportedOpError if anything was changed; `run` runs the program, to find the line."""
@@ -135,7 +148,7 @@ class _State:
     @classmethod
     def of(cls, parts: Sequence[_Names]) -> _State:
         names = tuple(
-            (part, {key: _copied(key, part.values[key]) for key in part if key in part.values})
+            (part, {key: _copied(part, key, part.values[key]) for key in part if key in part.values})
             for part in parts
         )
         with _disable_current_modes():
@@ -158,12 +171,12 @@ class _State:
                 if setting.get() != value:
                     setting.set(value)
         for part, key, before in list(self._changed()):
-            _put_back(part.values, key, before)
+            _put_back(part, key, before)
 
     def _changed(self) -> Iterator[tuple[_Names, str, dict[str, Any]]]:
         for part, before in self.names:
             for key in {**before, **dict.fromkeys(part)}:
-                if not _same(_copied(key, part.values.get(key)), before.get(key)):
+                if not _same(_copied(part, key, part.values.get(key)), before.get(key)):
                     yield part, key, before
 
 
@@ -176,6 +189,8 @@ class _Names:
     values: dict[str, Any]
     named: frozenset[str] | None = None
     """The names that count; None for all but those that are CACHED."""
+    followed: bool = False
+    """Whether torch.export follows the tensors of its MEMBERS: their names alone count."""
 
     def __iter__(self) -> Iterator[str]:
         names = list(self.values) if self.named is None else self.named
@@ -200,7 +215,7 @@ def _closed_over(function: FunctionType) -> dict[str, Any]:
 
 
 def _parts_of(module: torch.nn.Module) -> Iterator[_Names]:
-    """The user's names: of `module` and its parts, and of functions and modules that it closes over."""
+    """The user's names: of `module` and its parts, and of functions and modules that it names."""
     seen: set[int] = set()
     waiting: list[object] = [module]
     while waiting:
@@ -213,12 +228,14 @@ def _parts_of(module: torch.nn.Module) -> Iterator[_Names]:
                 waiting.append(vars(held).get("forward"))
                 for name, part in held.named_modules():
                     if not type(part).__module__.startswith(_PACKAGE):
-                        yield _Names("the attribute", name, vars(part))
+                        yield _Names("the attribute", name, vars(part), followed=held is module)
             case MethodType():
                 waiting += [held.__self__, held.__func__]
             case FunctionType():
                 waiting += _closed_over(held).values()
                 if not is_internal(held.__code__.co_filename):
+                    named = map(held.__globals__.get, held.__code__.co_names)
+                    waiting += [each for each in named if isinstance(each, torch.nn.Module)]
                     yield from _of_function(held)
             case _:
                 pass
@@ -232,8 +249,8 @@ class _Container:
     items: tuple[Any, ...]
 
 
-def _copied(key: str, value: Any) -> Any:
-    if key in MEMBERS:
+def _copied(part: _Names, key: str, value: Any) -> Any:
+    if key in MEMBERS and part.followed:
         return _Container(value, tuple(value))
     if isinstance(value, dict):
         items = cast(dict[Any, Any], value).items()
@@ -252,18 +269,19 @@ def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and isinstance(one, PLAIN) and bool(one == other)
 
 
-def _put_back(now: dict[str, Any], key: str, before: dict[str, Any]) -> None:
+def _put_back(part: _Names, key: str, before: dict[str, Any]) -> None:
+    now = part.values
     if key not in before:
         del now[key]
         return
     was = before[key]
     now[key] = was.value if isinstance(was, _Container) else was
     if isinstance(was, _Container):
-        _refill(was.value, key, was.items)
+        _refill(was.value, was.items, named=key in MEMBERS and part.followed)
 
 
-def _refill(value: Any, key: str, items: Sequence[Any]) -> None:
-    if key in MEMBERS:
+def _refill(value: Any, items: Sequence[Any], *, named: bool) -> None:
+    if named:
         for name in set(value) - set(items):
             del value[name]
         return

@@ -10,7 +10,7 @@ import io
 import logging
 import traceback
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from typing import Any, cast
 
@@ -28,10 +28,12 @@ from .dynamic_shapes import AskedAxis, traceable
 from .eager_checks import is_refused_by_eager
 from .effects import Effects
 from .export_errors import reason_of, sizes_do_not_fit
+from .exported_updates import MemoryChanges, memory_changes
 from .importer import Fallback
 from .python_values import Inputs, distinct
 from .random_numbers import check_all_kept, number_of_draws
 from .tracing import watching
+from .undo import undone
 from .unsupported import SourceLine, is_internal
 
 _functorch: Any = cast(Any, torch)._C._functorch
@@ -52,7 +54,7 @@ def export(
     asked: Sequence[AskedAxis] = (),
     *,
     assertions: bool = False,
-) -> torch.export.ExportedProgram:
+) -> tuple[torch.export.ExportedProgram, MemoryChanges]:
     """The program as it runs on `inputs`, but for the extents that are asked to be dynamic.
 
     With `assertions`, what the program needs of its sizes beyond the ranges asked for is asserted in it.
@@ -64,7 +66,7 @@ def export(
     effects = Effects(module)
 
     def run() -> Any:
-        with _quiet():
+        with _quiet(), undone(module):
             return module(*inputs.args, **inputs.kwargs)
 
     try:
@@ -72,18 +74,19 @@ def export(
             exported = _traced(module, shown, effects, dynamic_shapes, assertions=assertions)
         effects.raise_if_any(run)
         if is_refused_by_eager(exported.graph):
-            _raise_eager_failure(module, inputs)
+            _raise_eager_failure(run)
+        changes = memory_changes(exported, effects)
         drawn = number_of_draws(exported)
         with torch.no_grad(), _quiet():
             decomposed = decompose(exported, calls_pytorch=fallback == "eager")
         if fallback == "eager":
             check_all_kept(drawn, decomposed)
-        return decomposed
+        return decomposed, changes
     except Exception as error:
         if isinstance(error, DeploError):
             raise
         effects.raise_if_any(run)
-        _raise_eager_failure(module, inputs)
+        _raise_eager_failure(run)
         if asked and (told := sizes_do_not_fit(error)) is not None:
             raise SizesDoNotFit(told) from error
         longer = "" if traced is inputs else ", with 2 positions for each dynamic axis of 1"
@@ -173,11 +176,10 @@ def _transforms() -> int:
     return 0 if innermost is None else innermost.level()
 
 
-def _raise_eager_failure(module: torch.nn.Module, inputs: Inputs) -> None:
+def _raise_eager_failure(run: Callable[[], Any]) -> None:
     """Raise UsageError if the program fails in PyTorch: an error of the class that it fails with as well."""
     try:
-        with _quiet():
-            module(*inputs.args, **inputs.kwargs)
+        run()
     except Exception as error:
         kind = also(UsageError, type(error))
         raise kind(_failure("this program fails in PyTorch", error)) from error

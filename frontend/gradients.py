@@ -16,7 +16,6 @@ aten = torch.ops.aten
 Tensor = torch.Tensor
 
 _BY_PYTORCH = (
-    aten._native_batch_norm_legit_functional.default,
     aten.native_batch_norm_backward.default,
     aten.native_group_norm_backward.default,
     aten.native_layer_norm.default,

@@ -74,7 +74,7 @@ def dynamic_sizes(
         shapes = shapes_at(module, inputs.args, inputs.kwargs, by_position(others))
         try:
             among = shapes if others else None
-            fixed = export(module, fixed_inputs, fallback, among, others, assertions=assertions)
+            fixed, _ = export(module, fixed_inputs, fallback, among, others, assertions=assertions)
         except DeploError as error:
             raise UnsupportedOpError(f"for {told}: {error}") from error
         others_at = _examples(fixed, fixed_inputs)

@@ -20,7 +20,7 @@ becomes
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -29,6 +29,7 @@ from ..errors import UsageError
 from .arguments import BY_STRIDES, bound_arguments, is_plain
 from .layouts import dense_strides, order_of
 from .sizes import is_symbolic
+from .updates import Updated
 from .view_outputs import root_of, viewed_by
 
 aten = torch.ops.aten
@@ -122,6 +123,8 @@ class ReadInput:
     strides: tuple[Any, ...]
     offset: Any
     """Where its memory begins, if that is what is read; else None."""
+    why: str = "reads memory by strides (as_strided)"
+    """What the program does for which they matter."""
 
     def fits(self, flat: Sequence[Any]) -> bool:
         """Whether the input of a call lies in memory as when captured."""
@@ -141,7 +144,7 @@ class ReadInput:
         offset = "" if self.offset is None else f" and storage offset {self.offset}"
         raise UsageError(
             f"input {self.position} must have strides {tuple(self._wanted(value))}{offset}, as when "
-            "compiled, because the program reads memory by strides (as_strided); it has "
+            f"compiled, because the program {self.why}; it has "
             f"{value.stride()} and {value.storage_offset()}: pass a copy that lies so, or compile again"
         )
 
@@ -166,6 +169,18 @@ def read_inputs(graph: torch.fx.Graph, positions: Mapping[str, int]) -> tuple[Re
         _read_input(node, positions[node.name], is_memory=node in memory)
         for node in graph.find_nodes(op="placeholder")
         if node in known and node.name in positions and isinstance(node.meta["val"], torch.Tensor)
+    )
+
+
+def changed_inputs(
+    updated: Sequence[Updated], positions: Mapping[str, int]
+) -> tuple[ReadInput, ...]:
+    """The inputs that a program changes, for one in which strides say what is memory of an input."""
+    why = "changes it in place, and has views of it for some strides only, such as reshape or contiguous give"
+    return tuple(
+        replace(_read_input(each.node, positions[each.node.name], is_memory=False), why=why)
+        for each in updated
+        if each.node.name in positions
     )
 
 

@@ -20,6 +20,7 @@ from torch.fx import traceback as fx_traceback
 from torch.overrides import TorchFunctionMode
 
 from ..errors import UnsupportedOpError
+from .constants import Constants
 from .effects import Effects
 from .recurrent import whole_operator
 from .unsupported import SourceLine, is_internal
@@ -34,11 +35,31 @@ _REFUSED: Mapping[Any, str] = {
 """What torch.export leaves out of the program, and does not tell."""
 
 
+_BY_STRIDES = {
+    "contiguous",
+    "data_ptr",
+    "flatten",
+    "is_contiguous",
+    "ravel",
+    "reshape",
+    "reshape_as",
+    "storage_offset",
+    "stride",
+    "to",
+    "unflatten",
+    "view",
+    "view_as",
+}
+"""Functions that give memory of their argument, or tell of it, as its strides are."""
+
+
 class _Watching(TorchFunctionMode):
     """Sees every call of the program before export's own modes do."""
 
-    def __init__(self) -> None:
+    def __init__(self, effects: Effects, constants: Constants) -> None:
         super().__init__()
+        self._effects = effects
+        self._constants = constants
         self._seed = torch.default_generator.initial_seed()
 
     def __torch_function__(
@@ -54,6 +75,9 @@ class _Watching(TorchFunctionMode):
             return None
         if func is _GET_DATA:
             return args[0].detach()
+        if getattr(func, "__name__", "") in _BY_STRIDES:
+            self._effects.depends_on_strides = True
+        self._constants.see(func, (*args, *(kwargs or {}).values()))
         line = _note_line()
         if torch.default_generator.initial_seed() != self._seed:
             raise UnsupportedOpError(
@@ -83,12 +107,13 @@ def _note_line() -> SourceLine | None:
 @contextmanager
 def watching(module: torch.nn.Module, effects: Effects) -> Generator[None]:
     """Watch what `module` calls, as long as it runs, and only then."""
+    constants = Constants()
     forward = module.forward
     own = "forward" in vars(module)
 
     @functools.wraps(forward)
     def watched(*args: Any, **kwargs: Any) -> Any:
-        with effects.noted(), _Watching():
+        with effects.noted(), constants.kept(), _Watching(effects, constants):
             result = forward(*args, **kwargs)
         fx_traceback.set_stack_trace([])
         return result

@@ -1,6 +1,7 @@
 """`deplo bench`: time a program against eager PyTorch and torch.compile.
 
-The three take turns on the same inputs; a result that the judge does not accept is not timed.
+The three take turns on the same inputs; a result that the judge does not accept is not timed. What a program
+changes is set back after each call, which is part of the time.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ..frontend.sources import Program as Source
 from ..program import Program
 from ..runtime.calls import is_random
 from ..runtime.threads import thread_count
+from .changed_tensors import kept, setter, with_changes
 from .compiling import add_compile_options, compile_source, load
 from .console import write_output
 from .judge import float64_reference, judge, same_random_numbers
@@ -88,18 +90,20 @@ def measure(
     on_gpu = program.target.is_gpu
     with torch.no_grad():
         if with_inductor and source.meaning == "eager":
-            theirs = inductor(case)
+            with kept(program, source):
+                theirs = inductor(case)
             if isinstance(theirs, str):
                 problems["torch.compile"] = theirs
             else:
                 calls["torch.compile"] = theirs
         calls["deplo"] = lambda: program(*case.args, **case.kwargs)
-        problems |= _differences(program, case, calls)
+        problems |= _differences(program, source, calls)
         slow = {} if source.meaning == "eager" else {source.meaning: "it says what is right"}
         right = {name: call for name, call in calls.items() if name not in problems | slow}
         clock = GpuClock() if on_gpu else CpuClock()
-        moved, flops = work_of(case)
-        times = summary(interleaved(right, clock, rounds))
+        with kept(program, source):
+            moved, flops = work_of(case)
+        times = summary(interleaved(_from_one_state(program, source, right), clock, rounds))
     medians = times["median_us"]
     return {
         "program": source.title,
@@ -120,19 +124,33 @@ def measure(
     }
 
 
-def _differences(program: Program, case: Case, calls: dict[str, Call]) -> dict[str, str]:
+def _from_one_state(
+    program: Program, source: Source, calls: dict[str, Call]
+) -> dict[str, Call]:
+    """Calls after which what the program changes is set back, in the time that is measured."""
+    if not program.captured.updates:
+        return calls
+    set_back = setter(program, source)
+    return {name: lambda call=call: (call(), set_back()) for name, call in calls.items()}
+
+
+def _differences(program: Program, source: Source, calls: dict[str, Call]) -> dict[str, str]:
     """What is wrong with a contender's result, of those of which something is."""
+    with same_random_numbers():
+        eager = with_changes(program, source, source.program)
     exact = None
     if not any(is_random(each.operator) for each in program.fallbacks):
-        exact = float64_reference(case.program, case.args, case.kwargs)
+        with kept(program, source):
+            exact = float64_reference(source.program, source.args, source.kwargs)
+        exact = None if exact is None else (exact, eager[1])
     reduction = roundings(program.stage("loop"))
-    with same_random_numbers():
-        eager = case.run()
     found: dict[str, str] = {}
     for name, call in calls.items():
+        if name == source.meaning:
+            continue
         with same_random_numbers():
-            result = call()
-        if call != case.run and (problem := judge(eager, result, exact, reduction).problem):
+            result = with_changes(program, source, lambda *_, call=call, **__: call())
+        if problem := judge(eager, result, exact, reduction).problem:
             found[name] = problem
     return found
 

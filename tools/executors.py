@@ -191,6 +191,14 @@ def _run_eager(
             if result_of is None:
                 raise interpreter.NotExecutable("an output is a view here, and none in eager")
             results[output.index] = result_of
+    for update in captured.updates:
+        output = update.value
+        if output.source == "result" and output.index is not None:
+            new = None if update.owner is not None else tensors[update.argument]
+            result_of = None if new is None else output.source_of(new, tensors)
+            if result_of is None:
+                raise interpreter.NotExecutable("an argument's new value is a view, or assigned")
+            results[output.index] = result_of
     return [array_of(results[i]) for i in range(len(results))]
 
 

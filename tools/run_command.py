@@ -19,6 +19,7 @@ from ..program import Program
 from ..program_stages import make_context, passes_to, stage_of
 from ..runtime.calls import is_random
 from . import bench_command
+from .changed_tensors import kept, setter, with_changes
 from .check_each_pass import PassChecker
 from .compiling import add_compile_options, compile_source, load
 from .console import write_output
@@ -59,12 +60,14 @@ def main(options: argparse.Namespace) -> int:
     checker = check_each_pass(program, source) if options.check_each_pass else None
     with torch.no_grad():
         with same_random_numbers():
-            result = program(*source.args, **source.kwargs)
+            result = with_changes(program, source, program)
         with same_random_numbers():
-            eager = source.program(*source.args, **source.kwargs)
+            eager = with_changes(program, source, source.program)
     exact = None
     if not any(is_random(each.operator) for each in program.fallbacks):
-        exact = float64_reference(source.program, source.args, source.kwargs)
+        with kept(program, source):
+            exact = float64_reference(source.program, source.args, source.kwargs)
+        exact = None if exact is None else (exact, eager[1])
     verdict = judge(eager, result, exact, roundings(program.stage("loop")))
     bench = None
     if options.bench and not verdict.problem:
@@ -102,6 +105,7 @@ def _latency(program: Program, source: Source) -> dict[str, float]:
     """Median seconds of a call of eager and of the program, interleaved."""
     calls: dict[str, Callable[..., Any]] = {"eager": source.program, "deplo": program}
     seconds: dict[str, list[float]] = {name: [] for name in calls}
+    set_back = setter(program, source)
     start = time.perf_counter()
     with torch.no_grad():
         while len(seconds["deplo"]) < 3 or time.perf_counter() - start < TIMING_SECONDS:
@@ -111,6 +115,7 @@ def _latency(program: Program, source: Source) -> dict[str, float]:
                 if program.target.is_gpu:
                     torch.cuda.synchronize()
                 seconds[name].append(time.perf_counter() - begin)
+                set_back()
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 

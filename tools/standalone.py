@@ -147,6 +147,8 @@ def prepare(
 ) -> tuple[list[torch.Tensor], set[int], dict[int, Expected]]:
     """A program's arguments, which of them hold `placed_values` now, and what PyTorch computes from them."""
     captured = program.captured
+    if captured.updates:
+        raise UsageError("--standalone: this program changes its arguments in place")
     flat = captured.flatten_inputs(source.args, source.kwargs)
     placed = place_values(captured, flat)
     tensors = [tensor_of(captured, argument, flat) for argument in captured.arguments]

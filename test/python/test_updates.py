@@ -191,7 +191,7 @@ def graph_of(function, *args):
 )
 def test_only_what_is_scattered_is_written_in_place(function, in_place):
     captured = capture_graph(graph_of(function, *caches(2, 3, 9, 4)()))
-    assert len(captured.updated) == 1
+    assert len(captured.updates) == 1
     program = Program(captured, choose_target("cpu", captured))
     assert bool(program.plan.updated) == in_place
 
