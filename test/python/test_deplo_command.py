@@ -39,6 +39,19 @@ PROGRAMS = """
     def branches(x):
         return x + 1 if x.sum() > 0 else x
 
+    class Counts(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("seen", torch.zeros(3))
+            self.register_buffer("at", torch.tensor([0]))
+
+        def forward(self, x):
+            self.seen.index_copy_(0, self.at, x[:1])  # the fourth call in a row would be out of range
+            self.at += 1
+            return self.seen * 2
+
+    counts = Counts()
+
     class NotAProgram:
         pass
 
@@ -416,6 +429,15 @@ def test_a_mistake_of_the_user_is_2_and_one_clear_message(run, case):
     assert message in err
     assert "error: " in err
     assert len([line for line in err.splitlines() if "error: " in line]) == 1
+
+
+def test_a_program_that_changes_its_state_runs_from_the_same_state_each_time(run):
+    code, out, err = run("run", "programs.py:counts", "--check-each-pass", "--target", "cpu")
+    assert (code, "agrees with eager" in out) == (0, True), err
+    code, out, err = run("bench", "programs.py:counts", "--rounds", "2", "--no-inductor")
+    assert (code, "not timed" in out) == (0, False), err
+    code, _, err = run("compile", "programs.py:counts", "--target", "sm_90a", "--standalone")
+    assert (code, "changes its arguments in place" in err) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["run", "bench", "tune"])
