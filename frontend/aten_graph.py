@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 from ..dialects.sizes import Extent
 from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
+from .conditionals import choose_results
 from .devices import away_results, check_arguments, device_of
 from .effect_tokens import without_tokens
 from .guarded_extents import pad_to_guarded_extents
@@ -124,6 +125,7 @@ def capture_graph(
     graph module as it is.
     """
     graph = copy.deepcopy(module.graph)
+    choose_results(module, graph)
     _conversions_as_copies(graph)
     without_tokens(graph)
     states_as_calls(graph)

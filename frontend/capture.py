@@ -312,7 +312,7 @@ def _import(
     sizes: Sizes,
 ) -> Captured:
     updated = take_exported_updates(exported, changes, module)
-    choose_results(exported.graph_module)
+    choose_results(exported.graph_module, exported.graph)
     draw_in_memory_order(exported.graph)
     if fallback == "eager":
         items_as_sizes(exported.graph, exported.range_constraints)

@@ -44,16 +44,15 @@ DIVIDING = {"div", "remainder", "fmod", "floor_divide", "pow"}
 """Operators that check values of integers."""
 
 
-def choose_results(module: torch.fx.GraphModule) -> None:
-    """Replace each `cond` whose branches cannot fail, in place."""
-    graph = module.graph
+def choose_results(module: torch.fx.GraphModule, graph: torch.fx.Graph) -> None:
+    """Replace each `cond` whose branches cannot fail, in a graph whose parts `module` has."""
     for node in list(graph.find_nodes(op="call_function", target=COND)):
         predicate, *branches, operands = node.args
         parts = [getattr(module, branch.target) for branch in branches]
         if not isinstance(predicate, torch.fx.Node):
             continue
         for part in parts:
-            choose_results(part)
+            choose_results(part, part.graph)
         if all(_cannot_fail(inner) for part in parts for inner in part.graph.nodes):
             _choose(graph, node, predicate, [_inlined(node, part, operands) for part in parts])
             for branch in branches:

@@ -36,7 +36,11 @@ CONDITIONALS = {
 @pytest.mark.parametrize("name", CONDITIONALS)
 def test_conditionals(name):
     program = CONDITIONALS[name]
-    for compiled in (deplo.compile(program, (X,)), torch.compile(program, backend="deplo")):
+    whole = {"fallback": "error"}
+    for compiled in (
+        deplo.compile(program, (X,), fallback="eager"),
+        torch.compile(program, backend="deplo", options=whole),
+    ):
         for x in (X, -X, X * 9, X * torch.nan):
             torch.testing.assert_close(compiled(x), program(x), equal_nan=True)
 
