@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch._prims_common import suggest_memory_format
 
 from . import recurrent
+from .embedding_bags import embedding_bag
 
 aten = torch.ops.aten
 
@@ -63,6 +64,19 @@ def channel_shuffle(input: torch.Tensor, groups: int) -> torch.Tensor:
     return moved.clone(memory_format=memory_format)
 
 
+def _one_hot(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """Looks its classes up in a list of all of them, which checks them; eager asserts that they are there."""
+
+    def one_hot(input: torch.Tensor, num_classes: int = -1) -> Any:
+        if num_classes < 1 or input.dtype is not torch.int64:
+            return otherwise(input, num_classes)
+        classes = torch.arange(num_classes, device=input.device)
+        found = aten.embedding(classes.unsqueeze(-1), input)
+        return (found == classes).to(torch.int64)
+
+    return one_hot
+
+
 def _left(*args: Any) -> Any:
     return NotImplemented
 
@@ -74,6 +88,7 @@ COMPOSITES: dict[Any, Callable[..., Any]] = {
     aten.adaptive_avg_pool2d.default: _pool(2, _left),
     aten.adaptive_avg_pool3d.default: _pool(3, _left),
     aten.channel_shuffle.default: channel_shuffle,
+    aten.one_hot.default: _one_hot(_left),
 }
 """Operator -> what it is in terms of others; a rule may leave a call as it is."""
 
@@ -83,6 +98,8 @@ _CALLED: dict[Any, Callable[..., Any]] = {
     F.adaptive_avg_pool3d: _pool(3, F.adaptive_avg_pool3d),
     _NN.adaptive_avg_pool2d: _pool(2, _NN.adaptive_avg_pool2d),
     _NN.adaptive_avg_pool3d: _pool(3, _NN.adaptive_avg_pool3d),
+    F.embedding_bag: embedding_bag,
+    F.one_hot: _one_hot(F.one_hot),
     torch.channel_shuffle: channel_shuffle,
     **recurrent.CALLED,
 }

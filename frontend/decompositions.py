@@ -198,15 +198,6 @@ def _eye(rows: int, columns: int | None = None, *, dtype: Any = None, **where: A
     return (row.unsqueeze(-1) == column).to(dtype or torch.get_default_dtype())
 
 
-def _one_hot(value: torch.Tensor, num_classes: int = -1) -> Any:
-    """Looks its classes up in a list of all of them, which checks them; eager asserts that they are there."""
-    if num_classes < 1:
-        return NotImplemented
-    classes = torch.arange(num_classes, device=value.device)
-    found = aten.embedding(classes.unsqueeze(-1), value)
-    return (found == classes).to(torch.int64)
-
-
 def _is_mask(index: torch.Tensor | None) -> bool:
     return index is not None and index.dtype in (torch.bool, torch.uint8)
 
@@ -290,7 +281,6 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.index_copy.default: _index_copy,
     aten.index_put.default: _index_put,
     aten.multilabel_margin_loss.default: multilabel_margin_loss,
-    aten.one_hot.default: _one_hot,
     aten.put.default: _put,
     aten.roll.default: _roll,
     aten.rrelu.default: _rrelu,

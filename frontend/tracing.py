@@ -16,12 +16,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch.fx import traceback as fx_traceback
 from torch.overrides import TorchFunctionMode
 
 from ..errors import UnsupportedOpError
 from .constants import Constants
 from .effects import Effects
+from .embedding_bags import embedding_bag
 from .recurrent import whole_operator
 from .unsupported import SourceLine, is_internal
 
@@ -87,6 +89,8 @@ class _Watching(TorchFunctionMode):
         if func in _REFUSED or (kwargs or {}).get("generator") is not None:
             what = _REFUSED.get(func, "a torch.Generator of its own")
             raise UnsupportedOpError(f"deplo does not support {what}, which this program uses:\n  {line}")
+        if func is F.embedding_bag:
+            func = embedding_bag
         operator = whole_operator(func, args)
         return func(*args, **(kwargs or {})) if operator is None else operator(*args)
 
