@@ -35,6 +35,7 @@ from .transposed_convolutions import transposed_convolution
 aten = torch.ops.aten
 
 KEPT_BY_EXPORT = (
+    aten._batch_norm_with_update_functional.default,
     aten._native_batch_norm_legit_functional.default,
     aten.addmv.default,
     aten.dist.default,
@@ -266,6 +267,16 @@ def _dropout(value: torch.Tensor, p: float, train: bool) -> Any:
     return aten.native_dropout.default(value, p, train)[0]
 
 
+def _embedding_renorm(
+    weight: torch.Tensor, indices: torch.Tensor, max_norm: float, norm_type: float
+) -> torch.Tensor:
+    """A table whose rows that are looked up have a norm of at most `max_norm`."""
+    norm = torch.linalg.vector_norm(weight, norm_type, 1)
+    used = torch.zeros_like(norm, dtype=torch.bool).index_fill(0, indices.reshape(-1), True)
+    factor = torch.where(used & (norm > max_norm), max_norm / (norm + 1e-7), 1)  # as in eager
+    return weight * factor.unsqueeze(1)
+
+
 OWN: dict[Any, Callable[..., Any]] = {
     aten.__lshift__.Tensor: _shift(aten.bitwise_left_shift.Tensor),
     aten.__rshift__.Tensor: _shift(aten.bitwise_right_shift.Tensor),
@@ -275,6 +286,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.binary_cross_entropy.default: _binary_cross_entropy,
     aten.convolution.default: transposed_convolution,
     aten.dropout.default: _dropout,
+    aten.embedding_renorm.default: _embedding_renorm,
     aten.eye.default: _eye,
     aten.eye.m: _eye,
     aten.index.Tensor: _index,

@@ -48,7 +48,7 @@ def embedding_bag(
         or (factors is not None and factors.shape != input.shape)
         or (padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0])
     )
-    if max_norm is not None or refused or (learns and (scale_grad_by_freq or sparse or mode == "max")):
+    if refused or (learns and (scale_grad_by_freq or sparse or mode == "max")):
         bags = None
     else:
         bags = _bags_of(input, offsets, include_last=include_last_offset)
@@ -66,6 +66,9 @@ def embedding_bag(
             include_last_offset,
             padding_idx,
         )
+    if max_norm is not None:  # eager changes the table, too
+        with torch.no_grad():
+            torch.embedding_renorm_(weight.detach(), input.reshape(-1), max_norm, norm_type)
     rows = F.embedding(input, weight)
     wide = rows if weight.dtype == torch.float64 else rows.float()
     if factors is not None:

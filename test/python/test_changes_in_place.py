@@ -81,6 +81,12 @@ def test_statistics_of_training_mode_are_kept():
     torch.testing.assert_close(layer.state_dict(), twin.state_dict())
 
 
+@pytest.mark.parametrize("bags", [False, True])
+def test_rows_that_are_looked_up_get_a_norm(bags):
+    layer = (nn.EmbeddingBag if bags else nn.Embedding)(6, 3, max_norm=0.7)
+    same(layer, (torch.tensor([[1, 2, 2, 5]]),))
+
+
 def whole(x, y):
     return x.add_(y)
 
