@@ -29,7 +29,9 @@ from ..errors import UnsupportedOpError, also
 from .aliasing import is_composite
 from .arguments import bound_arguments
 from .effects import Effects
+from .layouts import is_row_major
 from .overlaps import overlap_partly
+from .random_numbers import draws
 from .undo import STATISTICS, is_written
 from .unsupported import OpOverload, source_line
 from .updates import COPY, Owner, Updated
@@ -57,7 +59,7 @@ class MemoryChanges:
     assigned: Mapping[str, str]
     """The targets of the buffers in whose place the program puts new tensors, and their dotted names."""
     depends_on_strides: bool
-    """Whether other strides of its arguments may give it other memory to change."""
+    """Whether other strides of its arguments may give it other memory to change, or other random numbers."""
     known: bool
     """Whether operators still wrote to arguments when this was read."""
 
@@ -77,6 +79,7 @@ def memory_changes(exported: torch.export.ExportedProgram, effects: Effects) -> 
             memory, views = _memory_of(argument)
             _check_known(node, memory, views)
             _check_reads(node, argument, memory)
+            _check_order(node, argument.meta["val"])
             if certain:
                 written.append(memory.name)
             else:
@@ -100,7 +103,7 @@ def memory_changes(exported: torch.export.ExportedProgram, effects: Effects) -> 
         shared,
         written=frozenset(targets[name] for name in written if name in targets),
         assigned={target: name for name, target in assigned.items()},
-        depends_on_strides=effects.depends_on_strides,
+        depends_on_strides=effects.depends_on_strides or any(map(draws, exported.graph.nodes)),
         known={spec.kind for spec in signature.output_specs} <= {OutputKind.USER_OUTPUT},
     )
 
@@ -208,6 +211,25 @@ def _check_reads(node: torch.fx.Node, written: torch.fx.Node, memory: torch.fx.N
                 f"this program changes memory in place that the same operator ({node.target}) reads at other "
                 f"positions, which PyTorch refuses:\n  {line}\nLet it read a .clone()."
             )
+
+
+FILLING = (
+    torch.ops.aten.alpha_dropout_.default,
+    torch.ops.aten.bernoulli_.float,
+    torch.ops.aten.dropout_.default,
+)
+"""Operators that draw numbers for a tensor in the order of its memory, which PyTorch's trace forgets."""
+
+
+def _check_order(node: torch.fx.Node, value: torch.Tensor) -> None:
+    """Raise UnsupportedOpError for a call whose trace does not say in what order it fills memory."""
+    if node.target not in FILLING or is_row_major(value.shape, value.stride()):
+        return
+    if all(given is not False for argument, given in bound_arguments(node) if argument.name == "train"):
+        raise UnsupportedOpError(
+            f"this program has {node.target} draw numbers for a tensor that is not row-major, whose order in "
+            f"memory torch.export loses:\n  {source_line(node)}\nLet it draw for a row-major one."
+        )
 
 
 def _is_its_argument(node: torch.fx.Node) -> bool:

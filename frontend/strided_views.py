@@ -176,7 +176,7 @@ def changed_inputs(
     updated: Sequence[Updated], positions: Mapping[str, int]
 ) -> tuple[ReadInput, ...]:
     """The inputs that a program changes, for one in which strides say what is memory of an input."""
-    why = "changes it in place, and has views of it for some strides only, such as reshape or contiguous give"
+    why = "changes it in place, and what reshape, contiguous and random numbers give depends on strides"
     return tuple(
         replace(_read_input(each.node, positions[each.node.name], is_memory=False), why=why)
         for each in updated

@@ -291,6 +291,22 @@ def test_strides_decide_what_is_memory_of_an_input():
         program(torch.zeros(3, 2).t())
 
 
+@pytest.mark.filterwarnings("ignore::deplo.errors.FallbackWarning")
+def test_random_numbers_fill_an_argument_as_it_lies():
+    x, y = torch.zeros(4, 3).t(), torch.zeros(4, 3).t()
+    program = deplo.compile(lambda x: x.uniform_(1, 2), (x,), fallback="eager")
+    torch.manual_seed(0)
+    program(x)
+    torch.manual_seed(0)
+    torch.testing.assert_close(x, y.uniform_(1, 2))
+    with pytest.raises(UsageError, match="strides"):
+        program(torch.zeros(3, 4))
+    for fill in (lambda x: x.bernoulli_(0.5), lambda x: F.dropout(x, 0.5, inplace=True)):
+        with pytest.raises(UnsupportedOpError, match="draw numbers for a tensor that is not row-major"):
+            deplo.compile(fill, (y,), fallback="eager")
+        deplo.compile(fill, (y.contiguous(),), fallback="eager")
+
+
 def test_a_value_that_decides_must_not_change():
     count = torch.tensor(0.0)
 
