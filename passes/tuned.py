@@ -169,8 +169,8 @@ def _without_outer_names(copy: KernelOp) -> str:
             value.name_hint = name
 
 
-def check_names(steps: str) -> str:
-    """The steps with some name for each number. Raises UsageError for a text that cannot be a line's."""
-    if not re.fullmatch(r"[\w$,{}= .:-]+", steps):
-        raise UsageError(f"no steps of a schedule: {steps[:60]!r}")
+def check_names(steps: object) -> str:
+    """The steps with some name for each number. Raises UsageError for what cannot be those of a line."""
+    if not isinstance(steps, str) or not re.fullmatch(r"[\w$,{}= .:-]+", steps):
+        raise UsageError(f"no steps of a schedule: {str(steps)[:60]!r}")
     return re.sub(r"\$\d+", "x", steps)

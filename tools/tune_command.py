@@ -11,6 +11,7 @@ from ..errors import MissingEnvironmentError, UsageError, counted
 from ..machine.host_cpu import find_target
 from ..machine.targets import TARGETS
 from ..program import choose_target, module_for
+from ..tune import exports
 from ..tune.book import machine_text, versions_text
 from ..tune.database import Tuning
 from ..tune.session import open_database, tune
@@ -78,9 +79,10 @@ def main(options: argparse.Namespace) -> int:
                 "".join(f"{line}\n" for line in map(_line, database.all())) or "nothing yet\n"
             )
         elif options.export:
-            Path(options.export).write_text(database.export(), encoding="utf-8")
+            Path(options.export).write_text(exports.export(database), encoding="utf-8")
         else:
-            count = database.load(Path(options.load).read_text(encoding="utf-8"))
+            text = Path(options.load).read_text(encoding="utf-8")
+            count = exports.load(database, text)
             write_output(f"took {counted(count, 'tuning')}\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(

@@ -22,7 +22,7 @@ from ..analysis.cpu_softmax import SoftmaxChoices
 from ..analysis.cpu_tiles import CpuTiling
 from ..analysis.gpu_choices import RowShape, TilingChoices
 from ..dialects.schedule import CHOICES
-from ..errors import DeploError, UsageError, counted
+from ..errors import DeploError, counted
 
 Choices = Mapping[str, Any]
 """What is chosen for a kernel, by name: numbers, and words that `CHOICES` has."""
@@ -222,80 +222,3 @@ class Database:
         for kernel, machine, versions, settings, name, schedule, ratio, finished in rows.fetchall():
             key = Key(kernel, machine, versions, settings)
             yield Tuning(key, name, schedule, ratio, bool(finished))
-
-    # ------------------------------------------------------------------ other machines
-
-    def export(self) -> str:
-        """All tunings as JSON text."""
-        rows = [
-            {
-                **asdict(tuning.key),
-                "name": tuning.name,
-                "schedule": tuning.schedule,
-                "ratio": tuning.ratio,
-                "finished": tuning.finished,
-                "trials": [
-                    {"choices": json.loads(choices), "rounds": rounds, **asdict(trial)}
-                    for (choices, rounds), trial in sorted(self.trials(tuning.key).items())
-                ],
-            }
-            for tuning in self.all()
-        ]
-        rows.sort(key=lambda row: json.dumps(row, sort_keys=True))
-        return json.dumps({"format": FORMAT, "tunings": rows}, indent=1) + "\n"
-
-    def load(self, text: str) -> int:
-        """Take the tunings of an export, all or none; gives their number. Raises UsageError."""
-        try:
-            data = json.loads(text)
-            if data["format"] != FORMAT:
-                raise ValueError(f"format {data['format']}, not {FORMAT}")
-            read = [_read(row) for row in data["tunings"]]
-        except (ValueError, KeyError, TypeError, AttributeError, DeploError) as error:
-            raise UsageError(f"that is no export of tunings: {error}") from error
-        for tuning, trials in read:
-            self.begin(tuning.key, tuning.name)
-            for choices, rounds, trial in trials:
-                self.add_trial(tuning.key, choices, rounds, trial)
-            self.settle(tuning.key, tuning.schedule, tuning.ratio, finished=tuning.finished)
-        return len(read)
-
-
-def check_steps(text: str) -> None:
-    """Raise UsageError for a text that is no steps of a schedule without names."""
-    # Who only asks what was found needs no passes, nor the time that it takes to import them.
-    from ..passes.tile.apply_schedules import read_steps
-    from ..passes.tuned import check_names
-
-    read_steps(check_names(text))
-
-
-def _read(row: dict[str, Any]) -> tuple[Tuning, list[tuple[dict[str, Any], int, Trial]]]:
-    """A tuning of an export, everything in it looked at."""
-    texts = [row[name] for name in ("kernel", "machine", "versions", "settings", "name")]
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError("a key that is no text")
-    if (schedule := row["schedule"]) is not None:
-        check_steps(str(schedule))
-    trials = [
-        (
-            choices_of(trial["choices"]),
-            int(trial["rounds"]),
-            Trial(_outcome(trial["outcome"]), _ratio(trial["ratio"]), str(trial["note"])),
-        )
-        for trial in row["trials"]
-    ]
-    key = Key(*texts[:4])
-    return Tuning(key, texts[4], schedule, _ratio(row["ratio"]), bool(row["finished"])), trials
-
-
-def _outcome(value: Any) -> str:
-    if value not in OUTCOMES:
-        raise ValueError(f"an outcome {value!r}")
-    return value
-
-
-def _ratio(value: Any) -> float | None:
-    if value is None or (isinstance(value, int | float) and 0 < value < 1e9):
-        return value
-    raise ValueError(f"a ratio {value!r}")

@@ -24,7 +24,7 @@ from deplo.program_passes import module_at
 from deplo.program_stages import make_context
 from deplo.tools import commands
 from deplo.tools.judge import error_bound
-from deplo.tune import search, worker
+from deplo.tune import exports, search, worker
 from deplo.tune.book import database_path, machine_text, open_book, versions_text
 from deplo.tune.candidates import Candidates
 from deplo.tune.database import Database, Key
@@ -252,13 +252,13 @@ def test_what_an_older_version_measured_is_dropped_and_said(own_cache):
 def test_tunings_travel_as_text(own_cache, tmp_path):
     database = open_database()
     run(kernel_of(200, 64, 96), database, Clock(taller_is_better))
-    text = database.export()
+    text = exports.export(database)
     other = Database(tmp_path / "other.sqlite")
-    assert other.load(text) == 1
-    assert other.export() == text
+    assert exports.load(other, text) == 1
+    assert exports.export(other) == text
     data = json.loads(text)
     hostile = []
-    for steps in ("__import__('os')", "legacy{block_m=x}", "tileify;tileify", "cse", 7):
+    for steps in ("__import__('os')", "legacy{block_m=x}", "tileify;tileify", "cse", 7, ["tileify"]):
         data["tunings"][0]["schedule"] = steps
         hostile.append(json.dumps(data))
     data = json.loads(text)
@@ -267,7 +267,7 @@ def test_tunings_travel_as_text(own_cache, tmp_path):
     other_format = text.replace('"format": 5', '"format": 4')
     for wrong in (*hostile, json.dumps(data), other_format, "[]", "{"):
         with pytest.raises(UsageError, match="no export of tunings"):
-            empty.load(wrong)
+            exports.load(empty, wrong)
     assert list(empty.all()) == []
 
 
