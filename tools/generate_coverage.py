@@ -3,8 +3,8 @@
     python -m deplo.tools.generate_coverage            # writes the page
     python -m deplo.tools.generate_coverage --check    # fails if the page is out of date
 
-The page is made from the contract of the `torch` dialect and from `test/python/opinfo.json`, the results
-of `make test-ops`.
+The page is made from the contract of the `torch` dialect and from two files of results: that of
+`make test-ops`, `test/python/opinfo.json`, and that of `test/python/model_table.py`, `models.json` beside it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..dialects.torch import ALL_OPS
 from .generated_file import write_or_check
@@ -21,6 +22,7 @@ from .generated_file import write_or_check
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "coverage.md"
 RESULTS = ROOT / "test" / "python" / "opinfo.json"
+MODELS = RESULTS.with_name("models.json")
 
 COLUMNS = {
     "float32": "f32",
@@ -38,9 +40,9 @@ MARKS = {"pass": "yes", "partly": "partly", "refused": "refused", "skipped": ""}
 HEAD = """\
 # Operator coverage
 
-Written by `python -m deplo.tools.generate_coverage` from the contract of the `torch` dialect and from
-`test/python/opinfo.json`; do not edit. The results are those of `make test-ops`: eight samples of each f32
-entry, two of the others.
+Written by `python -m deplo.tools.generate_coverage` from the contract of the `torch` dialect, from
+`test/python/opinfo.json` and `test/python/models.json`; do not edit. The results by operators are those of
+`make test-ops`: eight samples of each f32 entry, two of the others.
 
 ## By PyTorch's operator tests
 
@@ -75,6 +77,36 @@ def table(results: Mapping[str, Mapping[str, str]]) -> list[str]:
     return lines
 
 
+MODELS_HEAD = """\
+## By models
+
+Tiny configurations of architectures of transformers with random weights, under
+`torch.compile(backend="deplo")` on the CPU target, as `python test/python/model_table.py --train --write
+test/python/models.json` finds them. *whole*: a model compiles with `fallback="error"`; *partly*: PyTorch runs
+what the last column says. Results are judged against eager's, as are losses and parameters after three steps
+of training.
+"""
+
+
+def models(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """How many architectures have each status, and one row for each."""
+    counts = Counter(row["status"] for row in results.values())
+    trained = Counter(row.get("training", "").partition(":")[0] for row in results.values())
+    said = ", ".join(f"{counts[each]} {each}" for each in sorted(counts, reverse=True))
+    lines = [
+        f"{len(results)} architectures: {said}.",
+        f"Trained: {trained['whole']} whole, {trained['partly']} partly.",
+        "",
+        "| architecture | inference | graphs | kernels | calls | training | why |",
+        "|---" * 7 + "|",
+    ]
+    for name, row in sorted(results.items()):
+        keys = ("status", "graphs", "kernels", "calls", "training", "why")
+        cells = [row.get(key, "") for key in keys]
+        lines.append(f"| {name} | {' | '.join(str(cell).replace('|', '/') for cell in cells)} |")
+    return lines
+
+
 def contract() -> list[str]:
     """The ATen overloads that the dialect has, as one wrapped paragraph per first letter."""
     groups: dict[str, list[str]] = {}
@@ -87,6 +119,7 @@ def generate() -> str:
     """The text of the page."""
     results: dict[str, dict[str, str]] = json.loads(RESULTS.read_text())
     lines = [HEAD, *summary(results), "", *table(results), ""]
+    lines += [MODELS_HEAD, *models(json.loads(MODELS.read_text())), ""]
     lines += [
         "## The contract",
         "",

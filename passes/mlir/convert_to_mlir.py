@@ -97,8 +97,7 @@ class ConvertToMlirPass(ModulePass):
             if isinstance(launch, LaunchOp):
                 blocks[launch.kernel.root_reference.data] = static_extent(launch.blocks.data)
             elif isinstance(launch, CallOp):
-                callee = launch.callee.data
-                raise DeploError(f"PyTorch runs {callee}, which MLIR and C cannot call")
+                raise DeploError(f"PyTorch runs {launch.callee.data}, which MLIR and C cannot call")
             elif isinstance(launch, LoopOp):
                 raise DeploError("a recurrent network is a loop of launches, which MLIR and C do not have")
         for function in list(op.ops):
@@ -389,9 +388,8 @@ def _convert_launch(op: LaunchOp, kernels: set[str]) -> None:
 
 
 def _convert_buffer(op: AllocOp) -> None:
-    block, users = op.parent, [use.operation for use in op.result.uses]
-    assert block is not None
-    if users:
+    block = op.parent
+    if block is not None and (users := [use.operation for use in op.result.uses]):
         alloc = memref.AllocOp([], [], op.result.type, IntegerAttr(ALIGNMENT, i64))
         block.insert_op_before(alloc, op)
         alloc.memref.name_hint = op.result.name_hint
