@@ -28,7 +28,7 @@ from ...analysis.copies import bulk_refusal
 from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp
-from ...dialects.tile import LaunchOp, Level, StageOp
+from ...dialects.tile import LaunchOp, Level, StageOp, arguments_behind
 from ...dialects.tile_mma import WgmmaOp
 from ..decisions import record
 from ..schedule.bind import BindPass
@@ -75,8 +75,8 @@ def _counter(
     launch: LaunchOp, moving: list[StageOp], shared: list[StageOp]
 ) -> BlockArgument | None:
     """The last axis of blocks on which some slabs depend, and others do not."""
-    fixed = {value for stage in shared for value in stage.origin}
-    moved = {value for stage in moving for value in stage.origin} - fixed
+    fixed = arguments_behind(value for stage in shared for value in stage.origin)
+    moved = arguments_behind(value for stage in moving for value in stage.origin) - fixed
     counters = [
         argument
         for argument, axis in zip(launch.body.block.args, launch.axes, strict=True)

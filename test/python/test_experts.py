@@ -250,3 +250,16 @@ def test_every_pass_keeps_the_products_of_groups(target, dtype, capsys):
     args = left, right, torch.randint(0, 100, (48,))
     program = deplo.compile(routed, args, target=target)
     assert_stages_agree(program, Program(routed, args), capsys)
+
+
+def picked(rows, matrices, at):
+    """Products of a batch whose matrices data picks."""
+    return torch.bmm(rows, torch.index_select(matrices, 0, at.clamp(0, 3)).mT)
+
+
+def test_blocks_of_a_cluster_share_the_matrix_that_they_pick(capsys):
+    left, right = torch.randn(2, 128, 64).bfloat16(), torch.randn(4, 64, 64).bfloat16()
+    args = left, right, torch.tensor([2, 0])
+    program = deplo.compile(picked, args, target="sm_90a", schedule="BM=64,BN=32,CM=2")
+    assert "multicast" in str(program.stage("tile"))
+    assert_stages_agree(program, Program(picked, args), capsys)

@@ -194,3 +194,37 @@ func.func @main(%x: tensor<32x30xf16>, %w: tensor<3x16x32xf16>) -> tensor<16x30x
   }
   func.return %y : tensor<16x30xf32>
 }
+
+// -----
+
+// The matrix that data picks for a block is copied from there; the index stands before the condition of the points.
+// CHECK-LABEL: loop.kernel @picked
+// CHECK:         %[[in:.+]] = loop.test[%i_thread < 12]
+// CHECK:         %row = loop.checked_index %{{.+}} below 3 proven : i64
+// CHECK-NEXT:    %s = loop.for %k_block = 0 to 2 reduce(add) -> f32 {
+// CHECK-NEXT:      %x_smem = tile.stage %x[%t, 0, %k_block * 16] : memref<2x12x32xf32> -> memref<16x16xf32, "shared">
+// CHECK-NEXT:      %w_smem = tile.stage %w[%row, 0, %k_block * 16] : memref<3x16x32xf32> -> memref<16x16xf32, "shared">
+// CHECK:         scf.if %[[in]] {
+// CHECK-NEXT:      loop.store %s
+// REMARK: remark: stage-inputs: picked: slabs of 2048 bytes
+func.func @main(%x: tensor<2x12x32xf32>, %w: tensor<3x16x32xf32>, %at: tensor<2xi64>) -> tensor<2x12x16xf32> {
+  %y = loop.kernel @picked(%x, %w, %at) : (tensor<2x12x32xf32>, tensor<3x16x32xf32>, tensor<2xi64>) -> tensor<2x12x16xf32> {
+  ^bb0(%x: memref<2x12x32xf32>, %w: memref<3x16x32xf32>, %at: memref<2xi64>, %out: memref<2x12x16xf32>):
+    tile.launch (%t = 2 : thread, %i = 12 : thread, %j = 16 : thread) schedule(#tile.schedule<m = 1, n = 2, block_m = 16, block_n = 16, block_k = 16, thread_m = 2, thread_n = 2>) {
+      %id = loop.load %at[%t] : memref<2xi64>
+      %zero = arith.constant 0 : i64
+      %last = arith.constant 2 : i64
+      %positive = arith.maxsi %id, %zero : i64
+      %inside = arith.minsi %positive, %last : i64
+      %row = loop.checked_index %inside below 3 proven : i64
+      %s = loop.for %k = 0 to 32 reduce(add) -> f32 {
+        %p = loop.load %x[%t, %i, %k] : memref<2x12x32xf32>
+        %q = loop.load %w[%row, %j, %k] : memref<3x16x32xf32>
+        %r = arith.mulf %p, %q : f32
+        loop.yield %r : f32
+      }
+      loop.store %s, %out[%t, %i, %j] : memref<2x12x16xf32>
+    }
+  }
+  func.return %y : tensor<2x12x16xf32>
+}
