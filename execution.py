@@ -238,7 +238,7 @@ class ExecutionPlan:
                     "name": k.name,
                     "blocks": _as_data(steps[k.name].blocks),
                     "threads": steps[k.name].threads,
-                    "launches": sum(step.kernel == k.name for step in self.plan.launches),
+                    "launches": self.plan.launch_count(k.name),
                     **({} if k.name not in usage else vars(usage[k.name])),
                 }
                 for k in self.plan.kernels

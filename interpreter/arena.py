@@ -55,6 +55,13 @@ class Arena:
             case _:  # what it does with buffers is not known here
                 self._write(value for each in ops_in(op) for value in each.operands)
 
+    def begin_turn(self, loop: LoopOp, *, first: bool) -> None:
+        """A loop begins its first turn, or a later one."""
+        for argument in loop.body.block.args:
+            starts = first and argument.index < len(loop.carried)
+            array = loop.carried[argument.index] if starts else loop.array_of(argument)
+            self.slices[argument] = array
+
     def launch(self, op: LaunchOp, function: KernelFunc) -> None:
         """A kernel runs.
 

@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..analysis.cost import operations
 from ..analysis.promises import Open, Promise
@@ -113,15 +113,22 @@ def _open_of(op: Operation, module: ModuleOp) -> set[Promise]:
 
 def _launches(function: func.FuncOp) -> bool:
     return len(function.body.blocks) == 1 and any(
-        isinstance(op, kernel.LaunchOp) for op in function.body.block.ops
+        isinstance(op, kernel.LaunchOp) for op in function.walk()
     )
 
 
 def _check_buffers(function: func.FuncOp, module: ModuleOp) -> None:
     """Raise ProgramFault if a host function reads a buffer that does not hold what it should."""
-    arena = Arena(function)
-    for op in function.body.block.ops:
-        if isinstance(op, kernel.LaunchOp):
+    _check_block(function.body.block, Arena(function), module)
+
+
+def _check_block(block: Block, arena: Arena, module: ModuleOp) -> None:
+    for op in block.ops:
+        if isinstance(op, kernel.LoopOp):
+            for turn in range(min(static_extent(op.trips), 2)):  # every later turn is like the second
+                arena.begin_turn(op, first=turn == 0)
+                _check_block(op.body.block, arena, module)
+        elif isinstance(op, kernel.LaunchOp):
             try:
                 device = find_kernel(module, op)
             except NotExecutable as error:

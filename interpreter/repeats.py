@@ -42,13 +42,10 @@ def turns(op: LoopOp, values: dict[SSAValue, Value], arena: Arena) -> Iterator[N
     before: int | None = None
     carried = len(op.carried)
     for t in _steps(static_extent(op.trips), op.reversed is not None):
+        arena.begin_turn(op, first=before is None)
         for argument in op.body.block.args:
-            array, place = op.array_of(argument), t
-            if argument.index < carried:
-                array = op.carried[argument.index] if before is None else array
-                place = before
-            values[argument] = arrays[array] if place is None else arrays[array][place]
-            arena.slices[argument] = array
+            array, place = arrays[arena.slices[argument]], before if argument.index < carried else t
+            values[argument] = array if place is None else array[place]
         yield
         before = t
 

@@ -140,6 +140,16 @@ class Plan:
         """The steps that launch a kernel."""
         return tuple(step for step in self.steps if isinstance(step, Step))
 
+    def launch_count(self, kernel: str | None = None) -> int:
+        """How many launches a call has, or has of a kernel; a loop counts once if sizes decide its turns."""
+        count = 0
+        for number, step in enumerate(self.steps):
+            if isinstance(step, Step) and kernel in (None, step.kernel):
+                loops = [loop for loop in self.loops if loop.begin <= number < loop.end]
+                trips = loops[0].trips if loops else 1
+                count += trips if isinstance(trips, int) else 1
+        return count
+
     @property
     def groups(self) -> tuple[range, ...]:
         """The steps, by number, those that may run at once together; in order."""

@@ -110,7 +110,7 @@ def measure(
         "target": program.target.name,
         "threads": None if on_gpu else thread_count(),
         "kernels": len(program.kernels),
-        "launches": len(program.plan.launches),
+        "launches": program.plan.launch_count(),
         "compile_seconds": compile_seconds,
         "rounds": rounds,
         "bytes": moved,

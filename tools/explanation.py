@@ -114,7 +114,7 @@ def explain(program: Program) -> tuple[list[KernelExplanation], str | None]:
             KernelExplanation(
                 name=name,
                 location="" if (last := final.get(name)) is None else line_of(last),
-                launches=len(steps),
+                launches=program.plan.launch_count(name),
                 blocks=str(steps[0].blocks),
                 threads=steps[0].threads,
                 fused=_fused(names, decisions),

@@ -132,7 +132,7 @@ def _report(
         "compared_with": source.meaning,
         "target": program.target.name,
         "kernels": [kernel.name for kernel in program.kernels],
-        "launches": len(program.plan.launches),
+        "launches": program.plan.launch_count(),
         "calls": program.report()["calls"],
         "compile_seconds": compile_seconds,
         "latency_seconds": times,

@@ -951,3 +951,28 @@ func.func @main(%x: memref<9x4x4xf32>, %y: memref<9x4xf32>) {
   }
   func.return
 }
+
+// -----
+
+// The second turn reads what the first one has overwritten.
+kernel.func @add(%a: memref<4xf32>, %b: memref<4xf32>, %c: memref<4xf32>) blocks(1) threads(4) {
+  %i = kernel.thread_id
+  %u = loop.load %a[%i] : memref<4xf32>
+  %v = loop.load %b[%i] : memref<4xf32>
+  %y = arith.addf %u, %v : f32
+  loop.store %y, %c[%i] : memref<4xf32>
+}
+func.func @main(%h: memref<4xf32>, %x: memref<9x4xf32>) -> memref<9x4xf32> {
+  %p = kernel.alloc at 0 : memref<4xf32>
+  kernel.launch @add(%h, %h, %p) blocks(1) threads(4) : memref<4xf32>, memref<4xf32>, memref<4xf32>
+  %s = kernel.alloc : memref<9x4xf32>
+  kernel.loop carried(%b = %h) slices(%t = %x) stacks(%n = %s) : memref<4xf32>, memref<9x4xf32>, memref<9x4xf32> {
+    %e = kernel.alloc at 64 : memref<4xf32>
+    // expected-error@+1 {{'kernel.launch' op reads %p, whose place holds another buffer}}
+    kernel.launch @add(%b, %p, %e) blocks(1) threads(4) : memref<4xf32>, memref<4xf32>, memref<4xf32>
+    %d = kernel.alloc at 0 : memref<4xf32>
+    kernel.launch @add(%e, %t, %d) blocks(1) threads(4) : memref<4xf32>, memref<4xf32>, memref<4xf32>
+    kernel.launch @add(%d, %d, %n) blocks(1) threads(4) : memref<4xf32>, memref<4xf32>, memref<4xf32>
+  }
+  func.return %s : memref<9x4xf32>
+}
