@@ -27,7 +27,7 @@ from .arrays import (
 from .calls import BoundCall
 from .cuda_prepared import VECTOR_BYTES, Launch, PreparedCall
 from .gpus import check_capability, torch_with_gpu
-from .loops import in_order, moves_of
+from .loops import Move, in_order, moves_of
 from .nvrtc import Cubin, Usage, compile_all, compute_capability
 from .plan import Plan
 from .plan_parts import Array, CallStep, Ref, Step
@@ -100,7 +100,8 @@ class CudaProgram:
         with torch.cuda.device(device):
             arena = library.empty(Array("i8", (plan.arena_bytes or 0,)))
             for stage in self._stages:
-                begin_turn = partial(_begin_turn, plan, pointers)
+                moves = moves_of(plan.loops, plan.places, plan.array)
+                begin_turn = partial(_begin_turn, moves, pointers)
                 for ref in (Ref("buffer", index) for index in stage.buffers):
                     buffer = plan.buffers[ref.index]
                     if buffer.offset is None:
@@ -232,9 +233,11 @@ class CudaProgram:
         return self._descriptors[key], None
 
 
-def _begin_turn(plan: Plan, pointers: dict[Ref, int], loop: int, turn: int) -> None:
+def _begin_turn(
+    moves: Sequence[Move], pointers: dict[Ref, int], loop: int, turn: int
+) -> None:
     """Put the places of a loop where they are in a turn."""
-    for number, move in enumerate(moves_of(plan.loops, plan.places, plan.array)):
+    for number, move in enumerate(moves):
         if move.place.loop == loop:
             pointers[Ref("place", number)] = move.address(turn, pointers.__getitem__)
 

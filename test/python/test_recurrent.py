@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch._dynamo
+import torch.nn.functional as F
 from torch import nn
 from torch.export import Dim
 
@@ -113,6 +114,28 @@ def test_between_other_layers():
     torch.manual_seed(0)
     made, x = Between().eval(), torch.randn(5, 3, FEATURES)
     assert_like_eager(deplo.compile(made, (x,), target="cpu"), made, x)
+
+
+class Repeated(nn.Module):
+    """A layer with enough operators that several of it become one function."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.gru = nn.LayerNorm(FEATURES), nn.GRU(FEATURES, FEATURES)
+        self.up, self.down = nn.Linear(FEATURES, 8), nn.Linear(8, FEATURES)
+
+    def forward(self, x):
+        y, _ = self.gru(self.norm(x))
+        return x + self.down(F.gelu(self.up(y.tanh()))).sigmoid() * 2
+
+
+def test_in_layers_that_repeat():
+    torch.manual_seed(0)
+    made, x = nn.Sequential(*(Repeated() for _ in range(3))).eval(), torch.randn(5, 3, FEATURES)
+    program = deplo.compile(made, (x,), target="cpu")
+    assert any(d.pass_name == "outline-repeats" and d.fired for d in program.compilation.decisions)
+    assert len(program.plan.loops) == 3
+    assert_like_eager(program, made, x)
 
 
 @pytest.mark.parametrize("target", ["cpu", "sm_90a"])
