@@ -7,7 +7,7 @@ ordered with the torch operations around it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
@@ -27,7 +27,7 @@ from .arrays import (
 from .calls import BoundCall
 from .cuda_prepared import VECTOR_BYTES, Launch, PreparedCall
 from .gpus import check_capability, torch_with_gpu
-from .loops import Move, in_order, moves_of
+from .loops import in_order, moves_of
 from .nvrtc import Cubin, Usage, compile_all, compute_capability
 from .plan import Plan
 from .plan_parts import Array, CallStep, Ref, Step
@@ -100,8 +100,7 @@ class CudaProgram:
         with torch.cuda.device(device):
             arena = library.empty(Array("i8", (plan.arena_bytes or 0,)))
             for stage in self._stages:
-                moves = moves_of(plan.loops, plan.places, plan.array)
-                begin_turn = partial(_begin_turn, moves, pointers)
+                begin_turn = _turns(plan, pointers)
                 for ref in (Ref("buffer", index) for index in stage.buffers):
                     buffer = plan.buffers[ref.index]
                     if buffer.offset is None:
@@ -233,13 +232,16 @@ class CudaProgram:
         return self._descriptors[key], None
 
 
-def _begin_turn(
-    moves: Sequence[Move], pointers: dict[Ref, int], loop: int, turn: int
-) -> None:
-    """Put the places of a loop where they are in a turn."""
-    for number, move in enumerate(moves):
-        if move.place.loop == loop:
-            pointers[Ref("place", number)] = move.address(turn, pointers.__getitem__)
+def _turns(plan: Plan, pointers: dict[Ref, int]) -> Callable[[int, int], None]:
+    """What puts the places of a loop where they are in a turn, by the numbers of both."""
+    moves = moves_of(plan.loops, plan.places, plan.array)
+
+    def begin_turn(loop: int, turn: int) -> None:
+        for number, move in enumerate(moves):
+            if move.place.loop == loop:
+                pointers[Ref("place", number)] = move.address(turn, pointers.__getitem__)
+
+    return begin_turn
 
 
 def _start(

@@ -89,9 +89,8 @@ class ConvertToMlirPass(ModulePass):
         if not isinstance(main, func.FuncOp) or not main.body.blocks:
             raise DeploError("the module has no host function @main; run `lower-tile-to-scf` first")
         if sizes := sizes_of(main):
-            listed = ", ".join(size.label.data for size in sizes)
-            reason = f"MLIR and C have constant shapes only, and {listed} may change"
-            raise DeploError(f"{reason}; export the program without dynamic shapes")
+            reason = f"{', '.join(size.label.data for size in sizes)} may change; export the program without"
+            raise DeploError(f"MLIR and C have constant shapes only, and {reason} dynamic shapes")
         blocks: dict[str, int] = {}
         for launch in main.walk():
             if isinstance(launch, LaunchOp):

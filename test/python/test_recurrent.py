@@ -12,6 +12,7 @@ from torch.export import Dim
 
 import deplo
 from deplo import interpreter
+from deplo.errors import DeploError
 from deplo.machine.targets import get_target
 from deplo.program_stages import make_context, passes_to
 from deplo.runtime.cuda import CudaProgram
@@ -229,6 +230,13 @@ def test_dropout_in_training_draws_eagers_numbers():
     torch.manual_seed(5)
     with torch.no_grad():
         torch.testing.assert_close(actual, made(x))
+
+
+@pytest.mark.parametrize("stage", ["mlir", "c"])
+def test_other_compilers_have_no_loop_of_launches(stage):
+    captured = deplo.compile(network("gru"), (torch.randn(5, 3, FEATURES),), target="cpu").captured
+    with pytest.raises(DeploError, match="a loop of launches, which MLIR and C do not have"):
+        module_at(captured.module, stage, "cpu")
 
 
 @pytest.mark.parametrize("cell", CELLS)
