@@ -41,18 +41,12 @@ def embedding_bag(
     """
     factors = per_sample_weights
     learns = torch.is_grad_enabled() and weight.requires_grad
-    refused = (
-        weight.ndim != 2
-        or not weight.is_floating_point()
-        or (factors is not None and (mode != "sum" or factors.dtype != weight.dtype))
-        or (factors is not None and factors.shape != input.shape)
-        or (padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0])
-    )
-    if refused or (learns and (scale_grad_by_freq or sparse or mode == "max")):
-        bags = None
-    else:
+    bags = None
+    if _is_taken(input, weight, factors, mode, padding_idx) and not (
+        learns and (scale_grad_by_freq or sparse or mode == "max")
+    ):
         bags = _bags_of(input, offsets, include_last=include_last_offset)
-    if bags is None or mode not in ("sum", "mean", "max"):
+    if bags is None:
         return F.embedding_bag(
             input,
             weight,
@@ -77,6 +71,19 @@ def embedding_bag(
     if padding_idx is not None:
         counts = input != padding_idx % weight.shape[0]
     return _folded(wide, counts, bags, mode).to(weight.dtype)
+
+
+def _is_taken(
+    input: Tensor, weight: Tensor, factors: Tensor | None, mode: str, padding: int | None
+) -> bool:
+    """Whether eager takes a call, as far as these arguments go."""
+    if weight.ndim != 2 or not weight.is_floating_point() or mode not in ("sum", "mean", "max"):
+        return False
+    if padding is not None and not -weight.shape[0] <= padding < weight.shape[0]:
+        return False
+    return factors is None or (
+        mode == "sum" and factors.dtype == weight.dtype and factors.shape == input.shape
+    )
 
 
 @dataclass(frozen=True)
