@@ -26,6 +26,7 @@ from .eager_strides import KERNELS, unlike_fake_tensors, with_eager_strides
 from .encoder_layers import ENCODER_LAYERS
 from .gradients import OF_WINDOWS
 from .histograms import HISTOGRAMS
+from .layouts import EMPTIES
 from .margins import multilabel_margin_loss
 from .pairs import OF_PAIRS
 from .resampling import RESAMPLING
@@ -302,6 +303,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     aten.soft_margin_loss.default: _soft_margin_loss,
     aten.view_copy.default: _view_copy,
     **COMPOSITES,
+    **EMPTIES,
     **ENCODER_LAYERS,
     **HISTOGRAMS,
     **OF_PAIRS,

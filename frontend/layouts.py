@@ -45,14 +45,18 @@ def _positive(number: Any) -> Any:
 
 def order_of(value: torch.Tensor) -> list[int] | None:
     """The axes of a dense tensor, the slowest first; None if it has gaps, or sizes depend on values."""
-    strides = value.stride()
+    return _order_of(value.shape, value.stride())
+
+
+def _order_of(shape: Sequence[int], strides: Sequence[int]) -> list[int] | None:
+    axes = range(len(shape))
     hints = [stride.node.hint if is_symbolic(stride) else stride for stride in strides]
-    if is_row_major(value.shape, strides):
-        return list(range(value.ndim))
+    if is_row_major(shape, strides):
+        return list(axes)
     if None in hints:
         return None
-    order = sorted(range(value.ndim), key=lambda axis: -hints[axis])
-    dense = is_row_major([value.shape[a] for a in order], [strides[a] for a in order])
+    order = sorted(axes, key=lambda axis: -hints[axis])
+    dense = is_row_major([shape[a] for a in order], [strides[a] for a in order])
     return order if dense else None
 
 
@@ -71,6 +75,26 @@ def dense_strides(shape: Sequence[int], order: Sequence[int]) -> list[int]:
         strides[axis] = step
         step *= max(shape[axis], 1)
     return strides
+
+
+def _empty_strided(size: Sequence[int], stride: Sequence[int], **given: Any) -> Any:
+    """Memory without values that is dense, with its axes in the order of `stride`."""
+    order = _order_of(size, stride)
+    return NotImplemented if order is None else torch.empty_permuted(size, order, **given)
+
+
+def _new_empty_strided(
+    value: torch.Tensor, size: Sequence[int], stride: Sequence[int], **given: Any
+) -> Any:
+    as_value = {"dtype": value.dtype, "device": value.device}
+    return _empty_strided(size, stride, **as_value | given)
+
+
+EMPTIES = {
+    torch.ops.aten.empty_strided.default: _empty_strided,
+    torch.ops.aten.new_empty_strided.default: _new_empty_strided,
+}
+"""Operators that make memory without values."""
 
 
 @dataclass(frozen=True)

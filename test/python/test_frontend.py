@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 from xdsl.dialects.builtin import FileLineColLoc
 
+import deplo
 from deplo.dialects.torch_base import TorchOp
 from deplo.dialects.torch_ops import CHECKED
 from deplo.errors import UsageError
@@ -400,3 +401,27 @@ def test_an_operator_that_a_library_defines_later_is_decomposed() -> None:
     text = str(capture(program, (torch.ones(2),)).module)
     assert "torch.add" in text
     assert "torch.call" not in text
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: torch.empty_strided((3, 4), (1, 3)).copy_(x),
+        lambda x: x.new_empty_strided((3, 4), (1, 3)).copy_(x) + 1,
+        lambda x: x.new_empty_strided((4,), (1,), dtype=torch.int64).fill_(3) + x,
+        lambda x: x.new_empty_strided((0, 4), (4, 1)),
+    ],
+)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_memory_without_values_lies_as_in_eager(program, dynamic):
+    x = torch.randn(3, 4)
+    options = {"fallback": "error"}
+    compiled = torch.compile(program, backend="deplo", dynamic=dynamic, options=options)
+    for ours in (compiled(x), deplo.compile(program, (x,), target="cpu")(x)):
+        assert torch.equal(ours, program(x))
+        assert (ours.stride(), ours.dtype) == (program(x).stride(), program(x).dtype)
+
+
+def test_memory_with_gaps_is_refused():
+    with pytest.raises(deplo.UnsupportedOpError, match="new_empty_strided"):
+        deplo.compile(lambda x: x.new_empty_strided((3, 4), (8, 1)).copy_(x), (torch.ones(3, 4),))
