@@ -50,7 +50,7 @@ def float64_reference(
             return program(
                 *pytree.tree_map(widen, tuple(args)), **pytree.tree_map(widen, dict(kwargs))
             )
-    except (RuntimeError, TypeError):  # e.g. a program that fixes a dtype of its own
+    except (RuntimeError, TypeError, ValueError):  # e.g. a program that fixes a dtype of its own
         return None
 
 

@@ -16,6 +16,7 @@ from deplo.errors import DeploError
 from deplo.machine.targets import get_target
 from deplo.program_stages import make_context, passes_to
 from deplo.runtime.cuda import CudaProgram
+from deplo.tools.judge import float64_reference
 
 CELLS = {
     "lstm": nn.LSTM,
@@ -251,3 +252,9 @@ def test_one_step_is_compiled(cell):
     program = deplo.compile(cell, (x,), target="cpu")
     with torch.no_grad():
         torch.testing.assert_close(program(x), cell(x))
+
+
+def test_a_program_that_makes_its_network_is_judged_without_float64():
+    """PyTorch has a ValueError for weights of another type than the input, where others have a RuntimeError."""
+    network = nn.LSTM(4, 8)
+    assert float64_reference(lambda x: network(x)[0], (torch.randn(3, 1, 4),), {}) is None
