@@ -97,11 +97,11 @@ def models(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
         f"{len(results)} architectures: {said}.",
         f"Trained: {trained['whole']} whole, {trained['partly']} partly.",
         "",
-        "| architecture | inference | graphs | kernels | calls | training | why |",
+        "| architecture | inference | graphs | launches | calls | training | why |",
         "|---" * 7 + "|",
     ]
     for name, row in sorted(results.items()):
-        keys = ("status", "graphs", "kernels", "calls", "training", "why")
+        keys = ("status", "graphs", "launches", "calls", "training", "why")
         cells = [row.get(key, "") for key in keys]
         lines.append(f"| {name} | {' | '.join(str(cell).replace('|', '/') for cell in cells)} |")
     return lines

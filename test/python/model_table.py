@@ -1,4 +1,4 @@
-"""Which architectures of transformers run whole, with how many kernels and calls of PyTorch, against eager.
+"""Which architectures of transformers run whole, with how many launches of kernels and calls of PyTorch.
 
     python test/python/model_table.py                          # prints a line for each architecture
     python test/python/model_table.py --only mamba --only bert
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import re
 import subprocess
 import sys
 import warnings
@@ -74,7 +75,7 @@ def forward(tiny: Tiny) -> dict[str, Any]:
     if verdict.problem is not None:
         row |= {"status": "WRONG", "why": verdict.problem}
     row["graphs"] = len(programs)
-    row["kernels"] = sum(len(program.plan.launches) for program in programs)
+    row["launches"] = sum(len(program.plan.launches) for program in programs)
     row["calls"] = sum(len(program.plan.calls) for program in programs)
     return row
 
@@ -113,7 +114,7 @@ def descend(module: torch.nn.Module, call: Any, tiny: Tiny) -> torch.Tensor:
 
 
 def _first_line(error: object) -> str:
-    text = " ".join(str(error).split())
+    text = re.sub(r"\S*site-packages/", "", " ".join(str(error).split()))
     return text[:200]
 
 

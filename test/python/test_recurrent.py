@@ -255,6 +255,6 @@ def test_one_step_is_compiled(cell):
 
 
 def test_a_program_that_makes_its_network_is_judged_without_float64():
-    """PyTorch has a ValueError for weights of another type than the input, where others have a RuntimeError."""
+    """For weights of another type than the input PyTorch has a ValueError here, and else a RuntimeError."""
     network = nn.LSTM(4, 8)
     assert float64_reference(lambda x: network(x)[0], (torch.randn(3, 1, 4),), {}) is None
