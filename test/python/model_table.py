@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tiny_models import ARCHITECTURES, Tiny, build, results_of
+from tiny_models import ARCHITECTURES, build, results_of
+from whole_models import WholeModel
 
 from deplo import torch_backend
 from deplo.errors import FallbackWarning, UnsupportedOpError
@@ -54,7 +55,7 @@ def compiled(module: torch.nn.Module, fallback: str, programs: list[Program]) ->
     return torch.compile(module, backend="deplo", options={"fallback": fallback})
 
 
-def forward(tiny: Tiny) -> dict[str, Any]:
+def forward(tiny: WholeModel) -> dict[str, Any]:
     """The row of a model that infers: its status, and what it is made of."""
     row: dict[str, Any] = {"status": "whole"}
     with torch.no_grad():
@@ -80,7 +81,7 @@ def forward(tiny: Tiny) -> dict[str, Any]:
     return row
 
 
-def train(tiny: Tiny) -> str:
+def train(tiny: WholeModel) -> str:
     """What becomes of three steps of training: `whole`, `partly`, or why they are not eager's."""
     eager = copy.deepcopy(tiny.module)
     expected = descend(eager, eager, tiny)
@@ -99,7 +100,7 @@ def train(tiny: Tiny) -> str:
     return "refused"
 
 
-def descend(module: torch.nn.Module, call: Any, tiny: Tiny) -> torch.Tensor:
+def descend(module: torch.nn.Module, call: Any, tiny: WholeModel) -> torch.Tensor:
     """Train a module by a callable that computes its forward pass; gives the losses."""
     optimizer = torch.optim.SGD(module.parameters(), lr=RATE)
     losses: list[torch.Tensor] = []

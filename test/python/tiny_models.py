@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
-
-os.environ["HF_HUB_OFFLINE"] = "1"
 
 import torch
 import transformers
+from whole_models import GROUPED, SMALL_HEADS, TEXT_SETTINGS, VOCABULARY, WholeModel
 
-VOCABULARY = 99
 LENGTH = 9
 IMAGE = 32
 
-_TEXT = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "max_position_embeddings": 64,
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-}
-_GROUPED = _TEXT | {"num_key_value_heads": 2}
-_HEADS = _GROUPED | {"head_dim": 8}
 _GPT = {
     "vocab_size": VOCABULARY,
     "n_embd": 32,
@@ -133,14 +116,14 @@ IMAGES = "AutoModelForImageClassification"
 
 ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     **dict.fromkeys(
-        ("llama", "mistral", "qwen2", "phi3", "stablelm", "starcoder2"), (CAUSAL, _GROUPED)
+        ("llama", "mistral", "qwen2", "phi3", "stablelm", "starcoder2"), (CAUSAL, GROUPED)
     ),
-    **dict.fromkeys(("olmo", "olmo2", "granite", "cohere", "cohere2", "glm"), (CAUSAL, _GROUPED)),
+    **dict.fromkeys(("olmo", "olmo2", "granite", "cohere", "cohere2", "glm"), (CAUSAL, GROUPED)),
     **dict.fromkeys(
         ("qwen3", "gemma", "gemma2", "gemma3_text", "smollm3", "helium", "nemotron"),
-        (CAUSAL, _HEADS),
+        (CAUSAL, SMALL_HEADS),
     ),
-    **dict.fromkeys(("phi", "gpt_neox", "persimmon"), (CAUSAL, _TEXT)),
+    **dict.fromkeys(("phi", "gpt_neox", "persimmon"), (CAUSAL, TEXT_SETTINGS)),
     **dict.fromkeys(("gpt2", "gptj", "codegen"), (CAUSAL, _GPT | {"rotary_dim": 4})),
     "gpt_neo": (
         CAUSAL,
@@ -155,9 +138,9 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "gpt_bigcode": (CAUSAL, _GPT),
-    "opt": (CAUSAL, _TEXT | {"ffn_dim": 48, "word_embed_proj_dim": 32}),
+    "opt": (CAUSAL, TEXT_SETTINGS | {"ffn_dim": 48, "word_embed_proj_dim": 32}),
     "bloom": (CAUSAL, {"vocab_size": VOCABULARY, "hidden_size": 32, "n_layer": 2, "n_head": 4}),
-    "falcon": (CAUSAL, _TEXT),
+    "falcon": (CAUSAL, TEXT_SETTINGS),
     "mpt": (
         CAUSAL,
         {"vocab_size": VOCABULARY, "d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 64},
@@ -168,15 +151,15 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     **dict.fromkeys(
         ("mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "granitemoe", "phimoe"),
-        (CAUSAL, _HEADS | _EXPERTS | {"shared_expert_intermediate_size": 24}),
+        (CAUSAL, SMALL_HEADS | _EXPERTS | {"shared_expert_intermediate_size": 24}),
     ),
-    "gpt_oss": (CAUSAL, _HEADS | _EXPERTS | {"sliding_window": 4}),
-    "ernie4_5_moe": (CAUSAL, _HEADS | _EXPERTS | {"moe_num_experts": 4, "moe_k": 2}),
-    "deepseek_v2": (CAUSAL, _TEXT | _LATENT | {"num_key_value_heads": 4}),
-    "deepseek_v3": (CAUSAL, _TEXT | _LATENT | {"num_key_value_heads": 4}),
+    "gpt_oss": (CAUSAL, SMALL_HEADS | _EXPERTS | {"sliding_window": 4}),
+    "ernie4_5_moe": (CAUSAL, SMALL_HEADS | _EXPERTS | {"moe_num_experts": 4, "moe_k": 2}),
+    "deepseek_v2": (CAUSAL, TEXT_SETTINGS | _LATENT | {"num_key_value_heads": 4}),
+    "deepseek_v3": (CAUSAL, TEXT_SETTINGS | _LATENT | {"num_key_value_heads": 4}),
     "jamba": (
         CAUSAL,
-        _HEADS
+        SMALL_HEADS
         | _EXPERTS
         | {
             "mamba_d_state": 4,
@@ -203,7 +186,7 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "mamba2": (CAUSAL, _MAMBA2),
     "bamba": (
         CAUSAL,
-        _HEADS
+        SMALL_HEADS
         | {
             "mamba_n_heads": 8,
             "mamba_d_head": 8,
@@ -215,7 +198,7 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "recurrent_gemma": (
         CAUSAL,
-        _HEADS
+        SMALL_HEADS
         | {"lru_width": 32, "attention_window_size": 8, "block_types": ["recurrent", "attention"]},
     ),
     **dict.fromkeys(
@@ -235,9 +218,9 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
             "roformer",
             "megatron-bert",
         ),
-        (MASKED, _TEXT | {"embedding_size": 32}),
+        (MASKED, TEXT_SETTINGS | {"embedding_size": 32}),
     ),
-    "albert": (MASKED, _TEXT | {"embedding_size": 16}),
+    "albert": (MASKED, TEXT_SETTINGS | {"embedding_size": 16}),
     "distilbert": (
         MASKED,
         {
@@ -249,10 +232,10 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
             "max_position_embeddings": 64,
         },
     ),
-    "modernbert": (MASKED, _TEXT | {"local_attention": 4}),
-    "fnet": (MASKED, _TEXT),
-    "longformer": (MASKED, _TEXT | {"attention_window": 4}),
-    "big_bird": (MASKED, _TEXT | {"attention_type": "original_full"}),
+    "modernbert": (MASKED, TEXT_SETTINGS | {"local_attention": 4}),
+    "fnet": (MASKED, TEXT_SETTINGS),
+    "longformer": (MASKED, TEXT_SETTINGS | {"attention_window": 4}),
+    "big_bird": (MASKED, TEXT_SETTINGS | {"attention_type": "original_full"}),
     **dict.fromkeys(
         ("bart", "mbart", "pegasus", "marian", "m2m_100", "blenderbot"), (BASE, _SEQUENCES)
     ),
@@ -313,15 +296,7 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
 """Architecture -> the class that builds it, and its configuration."""
 
 
-@dataclass(frozen=True)
-class Tiny:
-    """A model in evaluation mode, and the keyword arguments of one call."""
-
-    module: torch.nn.Module
-    inputs: dict[str, torch.Tensor]
-
-
-def build(name: str) -> Tiny:
+def build(name: str) -> WholeModel:
     """The model of an architecture with seeded random weights."""
     torch.manual_seed(0)
     kind, settings = ARCHITECTURES[name]
@@ -330,17 +305,17 @@ def build(name: str) -> Tiny:
     model = getattr(transformers, kind).from_config(config).eval()
     tokens = torch.randint(3, VOCABULARY, (2, LENGTH))
     if name == "whisper":
-        return Tiny(model, {"input_features": torch.randn(2, 8, 24), "decoder_input_ids": tokens})
+        return WholeModel(model, {"input_features": torch.randn(2, 8, 24), "decoder_input_ids": tokens})
     if settings is _SPEECH:
-        return Tiny(model, {"input_values": torch.randn(2, 400)})
+        return WholeModel(model, {"input_values": torch.randn(2, 400)})
     if kind == IMAGES:
         size = getattr(config, "image_size", IMAGE)
         side = size if isinstance(size, int) and name in ("pvt",) else IMAGE
-        return Tiny(model, {"pixel_values": torch.randn(2, 3, side, side)})
+        return WholeModel(model, {"pixel_values": torch.randn(2, 3, side, side)})
     inputs = {"input_ids": tokens}
     if config.is_encoder_decoder:
         inputs["decoder_input_ids"] = tokens.flip(1)
-    return Tiny(model, inputs)
+    return WholeModel(model, inputs)
 
 
 def results_of(output: Any) -> list[torch.Tensor]:

@@ -13,7 +13,7 @@ import transformers
 
 VOCABULARY = 99
 
-_TEXT = {
+TEXT_SETTINGS = {
     "vocab_size": VOCABULARY,
     "hidden_size": 32,
     "intermediate_size": 48,
@@ -24,19 +24,19 @@ _TEXT = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
-_GROUPED = _TEXT | {"num_key_value_heads": 2}
-_SMALL_HEADS = _GROUPED | {"head_dim": 8}
+GROUPED = TEXT_SETTINGS | {"num_key_value_heads": 2}
+SMALL_HEADS = GROUPED | {"head_dim": 8}
 _IMAGE = {"num_labels": 5}
 COUNTS = ("num_hidden_layers", "n_layer", "num_layers")
 """What configurations call the number of layers."""
 
 CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
-    "llama": ("AutoModelForCausalLM", _GROUPED),
-    "qwen2": ("AutoModelForCausalLM", _GROUPED),
-    "qwen3": ("AutoModelForCausalLM", _SMALL_HEADS),
-    "mistral": ("AutoModelForCausalLM", _GROUPED | {"sliding_window": 4}),
-    "gemma2": ("AutoModelForCausalLM", _SMALL_HEADS | {"sliding_window": 4}),
-    "phi3": ("AutoModelForCausalLM", _GROUPED),
+    "llama": ("AutoModelForCausalLM", GROUPED),
+    "qwen2": ("AutoModelForCausalLM", GROUPED),
+    "qwen3": ("AutoModelForCausalLM", SMALL_HEADS),
+    "mistral": ("AutoModelForCausalLM", GROUPED | {"sliding_window": 4}),
+    "gemma2": ("AutoModelForCausalLM", SMALL_HEADS | {"sliding_window": 4}),
+    "phi3": ("AutoModelForCausalLM", GROUPED),
     "gpt2": (
         "AutoModelForCausalLM",
         {
@@ -49,8 +49,8 @@ CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
             "eos_token_id": 2,
         },
     ),
-    "gpt_neox": ("AutoModelForCausalLM", _TEXT),
-    "bert": ("AutoModelForMaskedLM", _TEXT),
+    "gpt_neox": ("AutoModelForCausalLM", TEXT_SETTINGS),
+    "bert": ("AutoModelForMaskedLM", TEXT_SETTINGS),
     "t5": (
         "T5EncoderModel",
         {
@@ -111,20 +111,20 @@ CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
 """The class that builds each model, and its configuration. Of Whisper and T5, the encoder is meant."""
 
 EXPERTS: dict[str, dict[str, Any]] = {
-    "mixtral": _GROUPED | {"num_local_experts": 4, "num_experts_per_tok": 2},
-    "qwen2_moe": _GROUPED
+    "mixtral": GROUPED | {"num_local_experts": 4, "num_experts_per_tok": 2},
+    "qwen2_moe": GROUPED
     | {
         "num_experts": 4,
         "num_experts_per_tok": 2,
         "moe_intermediate_size": 24,
         "shared_expert_intermediate_size": 40,
     },
-    "qwen3_moe": _SMALL_HEADS
+    "qwen3_moe": SMALL_HEADS
     | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24},
-    "olmoe": _GROUPED | {"num_experts": 4, "num_experts_per_tok": 2},
-    "gpt_oss": _SMALL_HEADS
+    "olmoe": GROUPED | {"num_experts": 4, "num_experts_per_tok": 2},
+    "gpt_oss": SMALL_HEADS
     | {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 4},
-    "deepseek_v3": _TEXT
+    "deepseek_v3": TEXT_SETTINGS
     | {
         "num_key_value_heads": 4,
         "n_routed_experts": 8,
@@ -140,7 +140,7 @@ EXPERTS: dict[str, dict[str, Any]] = {
         "n_group": 2,
         "topk_group": 1,
     },
-    "jamba": _GROUPED
+    "jamba": GROUPED
     | {
         "num_experts": 4,
         "num_experts_per_tok": 2,
