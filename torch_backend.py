@@ -27,6 +27,7 @@ from torch._functorch._aot_autograd.utils import make_boxed_func
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import CompileContext
 from torch._logging import set_logs  # pyright: ignore[reportPrivateImportUsage]
+from torch._ops import HigherOrderOperator
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .analysis.eager_calls import summary
@@ -137,11 +138,12 @@ def _run_in_pytorch(
     """Return a callable that has PyTorch run all of what Dynamo traced.
 
     Dynamo's own graph does not keep the generator's state for what a checkpoint computes again: PyTorch's
-    partitioner does.
+    partitioner does. Nor can all other calls of functions on functions be differentiated as they stand there.
     """
-    checkpoint = torch.ops.higher_order.tag_activation_checkpoint
-    nodes = (n for m in graph.modules() if isinstance(m, torch.fx.GraphModule) for n in m.graph.nodes)
-    if all(node.target is not checkpoint for node in nodes):
+    nodes = (
+        n for m in graph.modules() if isinstance(m, torch.fx.GraphModule) for n in m.graph.nodes
+    )
+    if not any(isinstance(node.target, HigherOrderOperator) for node in nodes):
         return graph.forward
     eager = aot_autograd(
         fw_compiler=lambda traced, _: make_boxed_func(traced.forward),

@@ -16,14 +16,14 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineExpr
+from xdsl.ir.affine import AffineExpr
 
+from ..dialects.index import delinearize, linearize
 from ..dialects.inside import ops_in
 from ..dialects.loop import (
     AccumulateOp,
-    AssertOp,
-    CheckedIndexOp,
     ForOp,
     IndexOp,
     KernelOp,
@@ -31,10 +31,12 @@ from ..dialects.loop import (
     StoreOp,
     TestOp,
 )
+from ..dialects.loop_access import may_stop
 from ..dialects.scalars import is_weighted
+from ..dialects.sizes import Extent, shape_of
 from ..dialects.tile import LaunchOp
 from ..index.affine import ZERO, leaves, replace_dims
-from .index import UNKNOWN, simplify
+from .index import UNKNOWN, Range, extent_range, operand_ranges, simplify
 
 BOUND = 16
 """The first dim that a fold binds; those below are free."""
@@ -110,14 +112,26 @@ def _simple(expr: AffineExpr, space: Sequence[AffineExpr]) -> AffineExpr:
     return simplify(replace_dims(expr, space), [UNKNOWN] * DIMS)
 
 
+@dataclass(frozen=True)
+class Place:
+    """An index into some axes that a counter counts row by row, and their extents."""
+
+    index: tuple[AffineExpr, ...]
+    shape: tuple[Extent, ...]
+
+
 @dataclass
 class TermReader:
-    """Reads the values of a kernel as terms; `counters` says at which point."""
+    """Reads the values of a kernel as terms, at the point that `counters` says.
+
+    `places` has the counters that count several axes row by row.
+    """
 
     kernel: KernelOp
     counters: dict[SSAValue, AffineExpr]
     known: dict[SSAValue, Term] = field(default_factory=dict[SSAValue, Term])
     depth: int = 0
+    places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
 
     def term(self, value: SSAValue) -> Term:
         """The term of a value. Raises Opaque if it is none."""
@@ -132,11 +146,19 @@ class TermReader:
     def exprs(self, op: Operation, operands: Sequence[SSAValue]) -> tuple[AffineExpr, ...]:
         """The index expressions of an operation at the point."""
         space: list[AffineExpr] = []
+        known = list(_SAME)
+        ranges: list[Range] = [UNKNOWN] * DIMS
         for operand in operands:
             term = self.term(operand)
             if term.name != "index":
                 raise Opaque("an index comes from data")
-            space.append(term.exprs[0])
+            if (place := self.places.get(operand)) is None:
+                space.append(term.exprs[0])
+                continue
+            own = [AffineExpr.dimension(len(known) + i) for i in range(len(place.index))]
+            space.append(linearize(own, place.shape))
+            known += place.index
+            ranges += map(extent_range, place.shape)
         match op:
             case TestOp():
                 found = op.exprs
@@ -144,7 +166,8 @@ class TermReader:
                 found = op.map.data.results
             case _:
                 raise Opaque(f"it has a {op.name}")
-        return tuple(_simple(replace_dims(e, space), _SAME) for e in found)
+        inner = [simplify(replace_dims(e, space), ranges) for e in found]
+        return tuple(_simple(e, known) for e in inner)
 
     def _read(self, value: SSAValue, op: Operation) -> Term:
         match op:
@@ -197,7 +220,7 @@ _SAME = [AffineExpr.dimension(i) for i in range(DIMS)]
 
 def checks(kernel: KernelOp) -> bool:
     """Whether a kernel does more than computing its outputs: it may stop the program, or accumulate."""
-    return any(isinstance(o, AssertOp | CheckedIndexOp | AccumulateOp) for o in ops_in(kernel))
+    return any(may_stop(o) or isinstance(o, AccumulateOp) for o in ops_in(kernel))
 
 
 def stored_term(load: Term) -> Term:
@@ -215,12 +238,28 @@ def stored_term(load: Term) -> Term:
     store = stores[0]
     counters = _counters_around(store)
     solved: dict[SSAValue, AffineExpr] = {c: ZERO for c, extent in counters.items() if extent == 1}
-    for mine, theirs in zip(store.map.data.results, load.exprs, strict=True):
-        if isinstance(mine, AffineDimExpr):
-            solved[store.indices[mine.position]] = theirs
+    places: dict[SSAValue, Place] = {}
+    for number, counter in enumerate(store.indices):
+        place = _place_along(store, number, load.exprs)
+        if place is not None:
+            places[counter] = place
+            solved[counter] = linearize(place.index, place.shape)
     if set(solved) != set(counters):
         raise Opaque("where it is stored does not say which point stores it")
-    return TermReader(kernel, solved).term(store.value)
+    return TermReader(kernel, solved, places=places).term(store.value)
+
+
+def _place_along(store: StoreOp, number: int, element: Sequence[AffineExpr]) -> Place | None:
+    """Where along some axes a counter is that counts them row by row, where an element is stored."""
+    exprs, dim = store.map.data.results, AffineExpr.dimension(number)
+    axes = [axis for axis, expr in enumerate(exprs) if number in expr.used_dims()]
+    assert isinstance(store.memref.type, MemRefType)
+    shape = shape_of(store.memref.type)
+    extents = [shape[axis] for axis in axes]
+    ranges = operand_ranges(store.indices)
+    if [simplify(e, ranges) for e in delinearize(dim, extents)] != [exprs[a] for a in axes]:
+        return None
+    return Place(tuple(element[axis] for axis in axes), tuple(extents))
 
 
 def _counters_around(op: Operation) -> dict[SSAValue, object]:

@@ -12,10 +12,10 @@ from torch.utils import _pytree as pytree
 from ..dialects.sizes import Extent
 from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
-from .conditionals import choose_results
 from .devices import away_results, check_arguments, device_of
 from .effect_tokens import without_tokens
 from .guarded_extents import pad_to_guarded_extents
+from .higher_order import expand_calls
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .numbers import numbers_as_extents, numbers_of
@@ -125,7 +125,7 @@ def capture_graph(
     graph module as it is.
     """
     graph = copy.deepcopy(module.graph)
-    choose_results(module, graph)
+    expand_calls(module, graph)
     _conversions_as_copies(graph)
     without_tokens(graph)
     states_as_calls(graph)

@@ -21,11 +21,11 @@ from xdsl.dialects.builtin import ModuleOp
 from ..dialects.sizes import Extent
 from ..errors import DeploError, UsageError
 from .call_sizes import ReturnedSize
-from .conditionals import choose_results
 from .devices import CPU, away_results, check_arguments, device_of
 from .dynamic_shapes import asked_axes
 from .export import UNUSED, SizesDoNotFit, export
 from .exported_updates import MemoryChanges, take_exported_updates
+from .higher_order import expand_calls
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .layouts import Layout
@@ -312,7 +312,7 @@ def _import(
     sizes: Sizes,
 ) -> Captured:
     updated = take_exported_updates(exported, changes, module)
-    choose_results(exported.graph_module, exported.graph)
+    expand_calls(exported.graph_module, exported.graph)
     draw_in_memory_order(exported.graph)
     if fallback == "eager":
         items_as_sizes(exported.graph, exported.range_constraints)

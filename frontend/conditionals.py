@@ -51,8 +51,6 @@ def choose_results(module: torch.fx.GraphModule, graph: torch.fx.Graph) -> None:
         parts = [getattr(module, branch.target) for branch in branches]
         if not isinstance(predicate, torch.fx.Node):
             continue
-        for part in parts:
-            choose_results(part, part.graph)
         if all(_cannot_fail(inner) for part in parts for inner in part.graph.nodes):
             _choose(graph, node, predicate, [_inlined(node, part, operands) for part in parts])
             for branch in branches:

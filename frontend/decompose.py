@@ -89,9 +89,7 @@ def _run(node: torch.fx.Node, mode: FakeTensorMode, moved: set[torch.fx.Node]) -
 def _result(traced: torch.fx.Graph) -> Any:
     """The fake tensors that a trace gives."""
     (returned,) = traced.output_node().args
-    return pytree.tree_map(
-        lambda x: x.meta["val"] if isinstance(x, torch.fx.Node) else x, returned
-    )
+    return pytree.tree_map(lambda x: x.meta["val"] if isinstance(x, torch.fx.Node) else x, returned)
 
 
 def _take(node: torch.fx.Node, value: Any, moved: set[torch.fx.Node]) -> None:
@@ -187,7 +185,7 @@ def _splice(node: torch.fx.Node, traced: torch.fx.Graph) -> None:
             if inner.op == "placeholder":
                 copies[inner] = next(inputs)
             elif inner.op == "output":
-                _replace(node, pytree.tree_map(lambda x: copies.get(x, x), inner.args[0]))
+                replace_results(node, pytree.tree_map(lambda x: copies.get(x, x), inner.args[0]))
             else:
                 copy = graph.node_copy(inner, copies.__getitem__)
                 own = {"val": inner.meta.get("val")}
@@ -200,7 +198,7 @@ def _splice(node: torch.fx.Node, traced: torch.fx.Graph) -> None:
     graph.erase_node(node)
 
 
-def _replace(node: torch.fx.Node, results: Any) -> None:
+def replace_results(node: torch.fx.Node, results: Any) -> None:
     """Let the users of `node` read `results`: a node, or a list of such results."""
     if not isinstance(results, list | tuple):
         node.replace_all_uses_with(results)
@@ -209,5 +207,5 @@ def _replace(node: torch.fx.Node, results: Any) -> None:
     for user in list(node.users):
         assert user.target is operator.getitem
         index: Any = user.args[1]
-        _replace(user, made[index])
+        replace_results(user, made[index])
         node.graph.erase_node(user)

@@ -278,11 +278,20 @@ def _embedding_renorm(
     return weight * factor.unsqueeze(1)
 
 
+def _safe_softmax(value: torch.Tensor, dim: int, dtype: torch.dtype | None = None) -> Any:
+    """A softmax whose rows of minus infinities are zeros: their maximum, which it needs anyway, is that."""
+    if value.shape and value.shape[dim] == 0:
+        return NotImplemented
+    is_nothing = value.amax(dim, keepdim=True) == float("-inf")
+    return torch.where(is_nothing, 0.0, value.softmax(dim, dtype))
+
+
 OWN: dict[Any, Callable[..., Any]] = {
     aten.__lshift__.Tensor: _shift(aten.bitwise_left_shift.Tensor),
     aten.__rshift__.Tensor: _shift(aten.bitwise_right_shift.Tensor),
     aten.__lshift__.Scalar: _shift_by_number(aten.bitwise_left_shift.Tensor),
     aten.__rshift__.Scalar: _shift_by_number(aten.bitwise_right_shift.Tensor),
+    aten._safe_softmax.default: _safe_softmax,
     aten.addbmm.default: _addbmm,
     aten.binary_cross_entropy.default: _binary_cross_entropy,
     aten.convolution.default: transposed_convolution,

@@ -96,13 +96,19 @@ def program_of_file(name: str) -> Program:
 
 
 def _import_file(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    """The module of a file, which is known by its name: dataclasses and Dynamo look modules up."""
+    file = str(path.resolve())
+    known = sys.modules.get(path.stem)
+    is_taken = known is not None and getattr(known, "__file__", None) != file
+    name = f"{path.stem} of {file}" if is_taken else path.stem
+    spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent.resolve()))
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
+        del sys.modules[name]
         raise UsageError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     finally:
         sys.path.pop(0)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch._ops import HigherOrderOperator
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -23,6 +24,8 @@ def is_written(argument: Any) -> bool:
 class _Changes(TorchDispatchMode):
     """Remembers what tensors were before an operator changed them."""
 
+    supports_higher_order_operators = True
+
     def __init__(self) -> None:
         super().__init__()
         self.before: list[tuple[torch.Tensor, torch.Tensor]] = []
@@ -35,6 +38,9 @@ class _Changes(TorchDispatchMode):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
+        if isinstance(func, HigherOrderOperator):
+            # PyTorch refuses functions in it that change tensors.
+            return func(*args, **(kwargs or {}))
         for place, argument in enumerate(func._schema.arguments):
             if is_written(argument):
                 value = args[place] if place < len(args) else (kwargs or {}).get(argument.name)

@@ -6,6 +6,12 @@
 becomes
     %r = loop.checked_index %b below 100 proven : i64
 
+One that is counted, as places along an axis are, comes from no data then:
+    %p = arith.index_cast %i : index to i64
+    %r = loop.checked_index %p below 100 : i64
+    %v = loop.load %x[%r]
+becomes `%v = loop.load %x[%i]`.
+
 What an integer can be follows from the constants, counters and sizes that it is computed from, in its kernel
 and in those before it; what it may be at most may be a size. Loops without checks become vectors. Works on
 loop IR.
@@ -21,6 +27,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp, Signedness, UnitAttr
 from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.index import known_extent, value_range
@@ -30,6 +37,7 @@ from ...dialects.loop import CheckedIndexOp, KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import Extent, Size, is_at_most
 from ...index.ranges import numbers
 from ..decisions import record
+from ..tile.rewrite_indices import rewrite_index
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,41 @@ def _shifted(left: _Limits, right: _Limits) -> _Limits:
     return _Limits(min(ends), max(ends))
 
 
+def _selected(condition: _Limits, left: _Limits, right: _Limits) -> _Limits:
+    if condition.low == condition.high:
+        return left if condition.low else right
+    return _any_of(left, right)
+
+
+_TRUE, _FALSE, _EITHER = _Limits(-1, -1), _Limits(0, 0), _Limits(-1, 0)
+"""What a bit is, which is read as signed."""
+
+
+def _compared(op: arith.CmpiOp, left: _Limits, right: _Limits) -> _Limits:
+    """Whether a signed comparison holds, as far as it is known."""
+    match arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]:
+        case "slt":
+            return _is_less(left, right)
+        case "sge":
+            return _negated(_is_less(left, right))
+        case "sgt":
+            return _is_less(right, left)
+        case "sle":
+            return _negated(_is_less(right, left))
+        case _:
+            return _EITHER
+
+
+def _is_less(left: _Limits, right: _Limits) -> _Limits:
+    if left.high < right.low:
+        return _TRUE
+    return _FALSE if left.low >= right.high else _EITHER
+
+
+def _negated(bit: _Limits) -> _Limits:
+    return _Limits(-1 - bit.high, -1 - bit.low)
+
+
 RULES: Mapping[type[Operation], Callable[..., _Limits]] = {
     arith.AddiOp: lambda a, b: _Limits(a.low + b.low, a.high + b.high),
     arith.SubiOp: lambda a, b: _Limits(a.low - b.high, a.high - b.low),
@@ -80,7 +123,7 @@ RULES: Mapping[type[Operation], Callable[..., _Limits]] = {
     arith.MinSIOp: _smaller,
     arith.MaxSIOp: _larger,
     arith.ShRSIOp: _shifted,
-    arith.SelectOp: lambda condition, a, b: _any_of(a, b),
+    arith.SelectOp: _selected,
     arith.TruncIOp: lambda a: a,
 }
 """What the results of operations can be, from what their operands can be."""
@@ -115,6 +158,8 @@ def _limits(value: SSAValue, known: Mapping[SSAValue, _Limits]) -> _Limits | Non
             found = _Limits(low, high, frozenset([size] if isinstance(size, Size) else []))
         case LoadOp(memref=memref):
             found = known.get(memref, any_)
+        case arith.CmpiOp(lhs=left, rhs=right) if left in known and right in known:
+            found = _compared(op, known[left], known[right])
         case Operation() if type(op) in RULES:
             parts = [known.get(operand) for operand in op.operands]
             if None in parts:
@@ -126,6 +171,46 @@ def _limits(value: SSAValue, known: Mapping[SSAValue, _Limits]) -> _Limits | Non
     return found if any_.low <= found.low and found.high <= any_.high else any_
 
 
+def _counted(
+    value: SSAValue, known: Mapping[SSAValue, _Limits], counters: list[SSAValue]
+) -> AffineExpr | None:
+    """An integer that never wraps around as an expression of indices, which are added to `counters`."""
+    assert isinstance(value.type, IntegerType)
+    if known.get(value) in (None, _of_type(value.type)):
+        return None
+    match value.owner:
+        case arith.IndexCastOp(input=index):
+            counters.append(index)
+            return AffineExpr.dimension(len(counters) - 1)
+        case arith.ConstantOp(value=IntegerAttr() as number):
+            return AffineExpr.constant(number.value.data)
+        case arith.SelectOp(cond=condition, lhs=left, rhs=right):
+            bit = known[condition]
+            chosen = left if bit.low else right
+            return _counted(chosen, known, counters) if bit.low == bit.high else None
+        case arith.ExtSIOp(input=inner) | arith.TruncIOp(input=inner):
+            return _counted(inner, known, counters)
+        case arith.AddiOp() | arith.SubiOp() as op:
+            parts = [_counted(each, known, counters) for each in op.operands]
+            if parts[0] is None or parts[1] is None:
+                return None
+            return parts[0] + parts[1] * (1 if isinstance(op, arith.AddiOp) else -1)
+        case _:
+            return None
+
+
+def _take_counted(op: CheckedIndexOp, known: Mapping[SSAValue, _Limits]) -> None:
+    """Let what reads an index that is surely inside read the counters it is made of, if it is made of any."""
+    counters: list[SSAValue] = []
+    place = _counted(op.value, known, counters)
+    if place is None:
+        return
+    for user in dict.fromkeys(use.operation for use in op.result.uses):
+        rewrite_index(user, {op.result: place}, counters)
+    op.detach()
+    op.erase()
+
+
 def prove_kernel(kernel: KernelOp, known: dict[SSAValue, _Limits]) -> tuple[int, int]:
     """Mark the indices of a kernel that are surely inside; gives how many, and how many there are.
 
@@ -134,7 +219,7 @@ def prove_kernel(kernel: KernelOp, known: dict[SSAValue, _Limits]) -> tuple[int,
     for value, argument in zip(kernel.inputs, kernel.input_args, strict=True):
         if value in known:
             known[argument] = known[value]
-    proven = count = 0
+    proven, count = list[CheckedIndexOp](), 0
     for op in ops_in(kernel):
         for result in op.results:
             if (found := _limits(result, known)) is not None:
@@ -143,13 +228,15 @@ def prove_kernel(kernel: KernelOp, known: dict[SSAValue, _Limits]) -> tuple[int,
             count += 1
             if op.value in known and known[op.value].is_below(op.extent.data):
                 op.proven = UnitAttr()
-                proven += 1
+                proven.append(op)
     for value, argument in zip(kernel.outputs, kernel.output_args, strict=True):
         stores = [use.operation for use in argument.uses]
         limits = [known[o.value] for o in stores if isinstance(o, StoreOp) and o.value in known]
         if limits and len(limits) == len(stores):
             known[value] = reduce(_any_of, limits)
-    return proven, count
+    for op in proven:
+        _take_counted(op, known)
+    return len(proven), count
 
 
 @dataclass(frozen=True)

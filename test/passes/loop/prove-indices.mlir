@@ -174,3 +174,64 @@ func.func @main(%x: tensor<10xf32>, %i: tensor<2xi64>) -> tensor<2xf32> {
   }
   func.return %y : tensor<2xf32>
 }
+
+// -----
+
+// A place along an axis is counted, and one from the end that never is: both come from no data.
+// CHECK-LABEL: loop.kernel @counted
+// CHECK:         loop.load %in[%k]
+// CHECK:         loop.load %in[9 - %k]
+// CHECK-NOT:     checked_index
+// REMARK: remark: prove-indices: counted: 2 of 2 indices from data are surely inside
+func.func @main(%x: tensor<10xf32>) -> tensor<8xf32> {
+  %y = loop.kernel @counted(%x) : (tensor<10xf32>) -> tensor<8xf32> {
+  ^bb0(%in: memref<10xf32>, %out: memref<8xf32>):
+    loop.for %k = 0 to 8 {
+      %place = arith.index_cast %k : index to i64
+      %zero = arith.constant 0 : i64
+      %nine = arith.constant 9 : i64
+      %ten = arith.constant 10 : i64
+      %is_negative = arith.cmpi slt, %place, %zero : i64
+      %from_end = arith.addi %place, %ten : i64
+      %a = arith.select %is_negative, %from_end, %place : i64
+      %b = arith.subi %nine, %place : i64
+      %r = loop.checked_index %a below 10 : i64
+      %c = loop.load %in[%r] : memref<10xf32>
+      %s = loop.checked_index %b below 10 : i64
+      %d = loop.load %in[%s] : memref<10xf32>
+      %e = arith.addf %c, %d : f32
+      loop.store %e, %out[%k] : memref<8xf32>
+    }
+  }
+  func.return %y : tensor<8xf32>
+}
+
+// -----
+
+// A comparison that may go either way chooses either; numbers that wrap around count nothing.
+// CHECK-LABEL: loop.kernel @either
+// CHECK:         loop.checked_index %a below 10 proven : i64
+// CHECK:         loop.checked_index %c below 10 : i8
+// REMARK: remark: prove-indices: either: 1 of 2 indices from data are surely inside
+func.func @main(%x: tensor<10xf32>) -> tensor<8xf32> {
+  %y = loop.kernel @either(%x) : (tensor<10xf32>) -> tensor<8xf32> {
+  ^bb0(%in: memref<10xf32>, %out: memref<8xf32>):
+    loop.for %k = 0 to 8 {
+      %place = arith.index_cast %k : index to i64
+      %three = arith.constant 3 : i64
+      %is_less = arith.cmpi slt, %place, %three : i64
+      %a = arith.select %is_less, %three, %place : i64
+      %short = arith.index_cast %k : index to i8
+      %most = arith.constant 127 : i8
+      %b = arith.addi %short, %most : i8
+      %c = arith.addi %b, %most : i8
+      %r = loop.checked_index %a below 10 : i64
+      %d = loop.load %in[%r] : memref<10xf32>
+      %s = loop.checked_index %c below 10 : i8
+      %e = loop.load %in[%s] : memref<10xf32>
+      %f = arith.addf %d, %e : f32
+      loop.store %f, %out[%k] : memref<8xf32>
+    }
+  }
+  func.return %y : tensor<8xf32>
+}
