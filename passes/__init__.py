@@ -15,6 +15,7 @@ PASSES = {
     "decompose-torch": ".torch.decompose_torch:DecomposeTorchPass",
     "expand-scatter": ".tensor_ir.expand_scatter:ExpandScatterPass",
     "expand-sort": ".tensor_ir.expand_sort:ExpandSortPass",
+    "masks-to-conditions": ".tensor_ir.masks_to_conditions:MasksToConditionsPass",
     "compose-index-maps": ".tensor_ir.compose_index_maps:ComposeIndexMapsPass",
     "lift-to-loops": ".loop.lift_to_loops:LiftToLoopsPass",
     "fuse-loops": ".loop.fuse_loops:FuseLoopsPass",

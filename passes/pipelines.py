@@ -38,6 +38,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
     "tensor-to-loop": (
         "expand-scatter{target=$target}",
         "expand-sort{target=$target}",
+        "masks-to-conditions",
         "compose-index-maps",
         "canonicalize",
         "cse",
