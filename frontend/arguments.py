@@ -19,9 +19,9 @@ from ..dialects.torch_base import ScalarValue, TorchOp, argument_attr
 from ..dialects.torch_ops import WITHOUT_EFFECT
 from .dtypes import ELEMENTS
 from .recurrent import ATEN_NAMES
-from .sizes import Ratio, Refused, Sizes, is_symbolic
+from .sizes import Refused, Sizes, is_symbolic
 
-Given: TypeAlias = torch.fx.Node | list[torch.fx.Node] | ScalarValue | Size | Ratio | None
+Given: TypeAlias = torch.fx.Node | list[torch.fx.Node] | ScalarValue | Size | None
 """What is given in a tensor's place."""
 
 
@@ -84,7 +84,10 @@ def _in_extents(name: str, value: Any, sizes: Sizes) -> Any:
         case torch.SymInt():
             return sizes.extent(computed)
         case torch.SymFloat():
-            return sizes.ratio(computed)
+            text = sizes.text(computed.node.expr)
+            of_sizes = sizes.knows(computed.node.expr)
+            origin = "computed from sizes" if of_sizes else "that depends on the values in tensors"
+            raise Refused(f"{name} = {text}, a float {origin}")
         case _:
             raise Refused(f"{name} = {sizes.text(computed.node.expr)}, a condition on sizes")
 
@@ -140,7 +143,7 @@ def read_arguments(node: torch.fx.Node, op_class: type[TorchOp], sizes: Sizes) -
 
 
 def _read_tensor(name: str, value: Any) -> Given:
-    if value is None or isinstance(value, (torch.fx.Node, Ratio, *NUMBER)):
+    if value is None or isinstance(value, (torch.fx.Node, *NUMBER)):
         return value
     if isinstance(value, (list, tuple)):
         items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]

@@ -14,20 +14,21 @@ from ..errors import UnsupportedOpError
 from .capture import Argument, Captured
 from .devices import away_results, check_arguments, device_of
 from .effect_tokens import without_tokens
+from .factorizations import keep_factored_order
 from .guarded_extents import pad_to_guarded_extents
 from .higher_order import expand_calls
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
 from .numbers import numbers_as_extents, numbers_of
+from .prims import prims_as_aten
 from .random_numbers import draw_in_memory_order
 from .random_states import states_as_calls
 from .size_guards import as_multiples, guards_of, shape_environment
+from .size_numbers import numbers_as_tensors
 from .sizes import InputTensor, Limits, Refused, input_sizes
 from .strided_views import permute_to_memory_order, read_inputs
 from .updates import mark_updates, take_updates, updates_of
 from .view_outputs import hidden_views, outputs_of, results_of
-
-CONVERT = torch.ops.prims.convert_element_type.default
 
 
 def _tensors(placeholders: Sequence[torch.fx.Node]) -> list[InputTensor]:
@@ -105,14 +106,6 @@ def _add_calls(
             importer.add_object(node)
 
 
-def _conversions_as_copies(graph: torch.fx.Graph) -> None:
-    """Let ATen convert what `prims` does: Dynamo makes floats that may change tensors of f64 by it."""
-    for node in graph.find_nodes(op="call_function", target=CONVERT):
-        value, dtype = node.args
-        node.target = torch.ops.aten._to_copy.default
-        node.args, node.kwargs = (value,), {"dtype": dtype}
-
-
 def capture_graph(
     module: torch.fx.GraphModule, fallback: Fallback = "error", *, shares_memory: bool = False
 ) -> Captured:
@@ -126,7 +119,7 @@ def capture_graph(
     """
     graph = copy.deepcopy(module.graph)
     expand_calls(module, graph)
-    _conversions_as_copies(graph)
+    prims_as_aten(graph)
     without_tokens(graph)
     states_as_calls(graph)
     pad_to_guarded_extents(graph)
@@ -152,6 +145,8 @@ def capture_graph(
         )
     outputs, updates = updates_of(updated, outputs_of(graph, positions), positions)
     permute_to_memory_order(graph)
+    keep_factored_order(graph)
+    numbers_as_tensors(graph)
     mark_updates(importer, updated, outputs, updates)
     graph.eliminate_dead_code(has_effect)
     _add_calls(importer, graph, constants)

@@ -25,6 +25,7 @@ from .devices import CPU, away_results, check_arguments, device_of
 from .dynamic_shapes import asked_axes
 from .export import UNUSED, SizesDoNotFit, export
 from .exported_updates import MemoryChanges, take_exported_updates
+from .factorizations import keep_factored_order
 from .higher_order import expand_calls
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
@@ -34,14 +35,10 @@ from .plain_tensors import check_plain
 from .python_values import Inputs, close_over, unflatten, with_closed_over
 from .random_numbers import draw_in_memory_order
 from .size_guards import as_multiples, check_guards, guards_of
+from .size_numbers import numbers_as_tensors
 from .size_one import dynamic_sizes
 from .sizes import Sizes
-from .strided_views import (
-    ReadInput,
-    changed_inputs,
-    permute_to_memory_order,
-    read_inputs,
-)
+from .strided_views import ReadInput, changed_inputs, permute_to_memory_order, read_inputs
 from .updates import Update, mark_updates, updates_of, write
 from .view_outputs import Output, hidden_views, outputs_of, results_of, root_of
 
@@ -331,6 +328,8 @@ def _import(
     outputs, updates = updates_of(updated, outputs_of(exported.graph, positions), positions)
     changed = changed_inputs(updated, inputs) if changes.depends_on_strides else ()
     permute_to_memory_order(exported.graph)
+    keep_factored_order(exported.graph)
+    numbers_as_tensors(exported.graph)
     mark_updates(importer, updated, outputs, updates)
     exported.graph.eliminate_dead_code(has_effect)
     for node in exported.graph.nodes:

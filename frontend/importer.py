@@ -40,13 +40,13 @@ from ..dialects.sizes import Size
 from ..dialects.syntax import tensor_type
 from ..dialects.torch import OPS_BY_ATEN
 from ..dialects.torch_base import ScalarValue, argument_attr
-from ..dialects.torch_ops import DivOp, ScalarTensorOp
+from ..dialects.torch_ops import ScalarTensorOp
 from ..dialects.torch_syntax import TensorArgument
 from .arguments import overload_name, read_arguments, tensor_inputs
 from .calls import read_call
 from .devices import CPU, refusal_of_call
 from .dtypes import ELEMENTS, OPAQUE_ELEMENTS, tensor_type_of
-from .sizes import Ratio, Refused, Sizes, is_symbolic
+from .sizes import Refused, Sizes, is_symbolic
 from .unsupported import OpOverload, Unsupported, location_of
 
 aten = torch.ops.aten
@@ -263,8 +263,6 @@ class Importer:
                 return [self._values[each][0] for each in nodes]
             case torch.fx.Node():
                 return self._values[tensor][0]
-            case Ratio():
-                return self._ratio(node, tensor)
             case _:
                 return self._number(node, tensor)
 
@@ -276,23 +274,10 @@ class Importer:
         elif isinstance(number, float):
             result = ELEMENTS[node.meta["val"].dtype]
             element = f64 if result == f64 else f32
-        return self._scalar(node, number, element)
-
-    def _scalar(
-        self, node: torch.fx.Node, number: ScalarValue | Size, element: Attribute
-    ) -> SSAValue:
         op = ScalarTensorOp.build_op([], {"s": argument_attr(number)}, [TensorType(element, ())])
         op.location = location_of(node)
         self._block.add_op(op)
         return op.result
-
-    def _ratio(self, node: torch.fx.Node, ratio: Ratio) -> SSAValue:
-        """A quotient of sizes in a tensor's place, divided in f64 as Python does."""
-        parts = [self._scalar(node, size, f64) for size in (ratio.dividend, ratio.divisor)]
-        op = DivOp.build_op(parts, {}, [TensorType(f64, ())])
-        op.location = location_of(node)
-        self._block.add_op(op)
-        return op.results[0]
 
     def _type(self, value: Any, *, crosses: bool = False) -> TensorType:
         """The type of a value; one that `crosses` between the program and its caller is no opaque one."""

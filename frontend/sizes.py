@@ -46,14 +46,6 @@ class Refused(Exception):
     """An argument's value cannot be expressed; the message says which and why."""
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """A number that export computes from sizes and that is no whole one, such as n / (n - 1)."""
-
-    dividend: Extent
-    divisor: Extent
-
-
 class Sizes:
     """The dynamic sizes of one program, by export's symbols; without any, all sizes are numbers."""
 
@@ -116,16 +108,6 @@ class Sizes:
                 return self._extent(expr)
         except UndecidedSize as error:
             raise Refused(f"the size {self.text(expr)}: {error}") from error
-
-    def ratio(self, value: torch.SymFloat) -> Ratio:
-        """A float that export computes from sizes. Raises Refused if it is no quotient of two of them."""
-        expr: Any = value.node.expr
-        if (quotient := _as_fraction(expr)) is not None:
-            dividend, divisor = sympy.fraction(sympy.together(sympy.cancel(quotient)))
-            if self.holds(divisor >= 1):
-                with allowing(self.attributes):
-                    return Ratio(self._extent(dividend), self._extent(divisor))
-        raise Refused(f"{self.text(expr)}, which is no quotient of sizes")
 
     def shape(self, value: torch.Tensor) -> tuple[Extent, ...]:
         """The extents of a tensor. Raises Refused."""
@@ -259,7 +241,7 @@ def _as_fraction(expr: Any) -> Any:
                 return expr.func(*parts)
             return parts[0] / parts[1]
         case _:
-            return expr if expr.is_integer else None
+            return expr if expr.is_integer and not expr.has(sympy.Float) else None
 
 
 def _without_fractions(condition: Any) -> Any:

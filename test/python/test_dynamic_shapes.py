@@ -461,15 +461,62 @@ def test_without_one_these_are_fine():
     check(lambda x: x.squeeze(0) + x[1], [((4, 6),), ((2, 6),), ((3, 6),)], ({0: B},))
 
 
-def test_a_quotient_of_sizes():
+FLOATS = {
+    "a quotient": lambda x, n: x * (n / (2 * n - 1)) + 1 / n,
+    "an inexact number": lambda x, n: x * (0.1 / n) - 0.07 * n,
+    "powers": lambda x, n: x / n**0.5 + 0.9**n,
+    "functions": lambda x, n: x * torch.sym_sqrt(n) + torch.sym_max(n / 7, 0.3),
+    "a difference": lambda x, n: (1.0 - n / 100) - x,
+    "compared": lambda x, n: x > 0.5 / n,
+    "without axes": lambda x, n: (x.sum() / n**0.5, x.sum() > 0.1 * n),
+    "half precision": lambda x, n: (x.bfloat16() * (0.1 / n), x.bfloat16() > 0.1 * n),
+    "double precision": lambda x, n: (x.double() + 0.1 / n, torch.full((2,), 0.1 / n).double()),
+    "integers": lambda x, n: (x > 0).long() * (0.5 / n),
+    "filled": lambda x, n: torch.full((3,), 1.0 / n),
+    "of another type": lambda x, n: torch.full((3,), 7.5 / n, dtype=torch.int32),
+    "a tensor": lambda x, n: x * torch.tensor(n / 3),
+    "limits": lambda x, n: x.clamp(min=0.3 / n, max=0.5),
+    "an exponent": lambda x, n: (x.abs() ** (1 / n), (1 / n) ** x),
+    "masked": lambda x, n: (x.masked_fill(x > 0, 0.2 / n), torch.where(x > 0, 0.1 * n, x)),
+    "a factor": lambda x, n: (torch.addcmul(x, x, x, value=0.3 / n), torch.lerp(x, 2 * x, 0.3 / n)),
+    "of a sum": lambda x, n: torch.add(x, x, alpha=0.1 / n) - torch.sub(x, x[:1], alpha=2 / n),
+    "steps": lambda x, n: torch.linspace(0, 1 / n, 5),
+    "a quantile": lambda x, n: x.quantile(0.3, 0),
+    "smoothed labels": lambda x, n: F.cross_entropy(
+        x.mT, torch.arange(4) % n, label_smoothing=0.1, reduction="sum"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_floats_that_are_computed_from_sizes(name):
     shapes = [((3, 4),), ((2, 4),), ((7, 4),)]
-    check(lambda x: x * (x.shape[0] / (2 * x.shape[0] - 1)) + 1 / x.shape[0], shapes, ({0: B},))
+    few = Dim("batch", min=2, max=1000)  # quantile takes no more
+    check(lambda x: FLOATS[name](x, x.shape[0]), shapes, ({0: few},))
 
 
-def test_a_number_that_is_no_quotient_of_sizes():
-    message = refused(lambda x: x / x.shape[0] ** 0.5, ({0: B},))
-    assert "which is no quotient of sizes" in message
+@pytest.mark.filterwarnings("error::deplo.FallbackWarning")
+@pytest.mark.parametrize("name", FLOATS)
+def test_floats_that_dynamo_computes_from_sizes(name):
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: FLOATS[name](x, x.shape[0]), backend="deplo", dynamic=True)
+    for rows in (3, 2, 7):
+        x = torch.randn(rows, 4)
+        torch.testing.assert_close(compiled(x), FLOATS[name](x, rows))
+
+
+def test_a_float_of_sizes_where_an_operator_takes_no_tensor():
+    def program(x):
+        return torch.addmm(x, x, torch.eye(6), alpha=1 / x.shape[0])
+
+    message = refused(program, ({0: B},))
+    assert "alpha = 1 / batch, a float computed from sizes" in message
     assert "test_dynamic_shapes.py" in message
+
+
+def test_a_size_that_floats_decide():
+    message = refused(lambda x: x[: int(x.shape[0] * 0.5)], ({0: Dim.AUTO},))
+    assert "captured for sizes with these properties only" in message
 
 
 def test_a_size_as_a_result():
