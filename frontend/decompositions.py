@@ -24,6 +24,7 @@ from .aliasing import COMPOSITE, is_composite, may_alias
 from .composites import COMPOSITES
 from .eager_strides import KERNELS, unlike_fake_tensors, with_eager_strides
 from .encoder_layers import ENCODER_LAYERS
+from .foreach import foreach_rules
 from .gradients import OF_WINDOWS
 from .histograms import HISTOGRAMS
 from .layouts import EMPTIES
@@ -350,7 +351,7 @@ def rules_of_calls() -> dict[Any, Callable[..., Any]]:
 def _with_own(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
     """A table of PyTorch's with what else is replaced, and without what is kept."""
     table |= get_decompositions(list(KEPT_BY_EXPORT))
-    table |= OWN
+    table |= foreach_rules() | OWN
     table |= {op: _or_else(rule, op) for op, rule in RESAMPLING.items()}
     table = {op: rule for op, rule in table.items() if not is_kept(op)}
     table |= {op: with_eager_strides(op, rule) for op, rule in table.items() if makes_tensors(op)}
