@@ -15,6 +15,9 @@ from contextlib import contextmanager, redirect_stderr
 from typing import Any, cast
 
 import torch
+from torch._functorch.predispatch import (
+    _make_dual,  # pyright: ignore[reportPrivateUsage]
+)
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.export._trace import _export  # pyright: ignore[reportPrivateUsage]
 from torch.fx._lazy_graph_module import (
@@ -124,11 +127,18 @@ def _traced(
         except Exception as error:
             failure = failure or error
         else:
-            if not any(map(_is_of_trace, exported.constants.values())):
+            if _can_be_traced_again(exported):
                 return exported
     if failure is None:
         raise UnsupportedOpError("this program has a tensor that torch.export cannot follow")
     raise failure
+
+
+def _can_be_traced_again(exported: torch.export.ExportedProgram) -> bool:
+    """Whether a program holds no tensor of its trace, and no derivative in forward mode as calls."""
+    if any(map(_is_of_trace, exported.constants.values())):
+        return False
+    return not exported.graph.find_nodes(op="call_function", target=_make_dual)
 
 
 def _is_of_trace(constant: object) -> bool:
