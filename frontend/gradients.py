@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch._decomp import get_decompositions
+from torch._ops import OpOverload
 
 from .convolution_gradients import convolution_backward, convolution_backward_or_call
 from .eager_strides import with_eager_strides
@@ -18,7 +19,6 @@ Tensor = torch.Tensor
 _BY_PYTORCH = (
     aten.native_batch_norm_backward.default,
     aten.native_group_norm_backward.default,
-    aten.native_layer_norm.default,
     aten.native_layer_norm_backward.default,
     aten.embedding_dense_backward.default,
 )
@@ -50,6 +50,23 @@ def _group_norm(
         made = made + bias.reshape(groups, channels // groups, 1)
     mean, factor = (each.reshape(batch, groups).to(value.dtype) for each in (mean, factor))
     return made.reshape(value.shape).to(value.dtype), mean, factor
+
+
+def _of_mixed_types(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule for a norm that keeps statistics in f32 where an input of half precision has f32 weights.
+
+    Eager's kernels on a CPU do, and those of the gradient read them so. A rule that is the operator leaves
+    other calls as they are.
+    """
+
+    def norm(value: Tensor, *args: Any) -> Any:
+        types = [each.dtype for each in args if isinstance(each, Tensor)]
+        if value.dtype not in (torch.float16, torch.bfloat16) or torch.float32 not in types:
+            return NotImplemented if isinstance(rule, OpOverload) else rule(value, *args)
+        made, *statistics = rule(value.to(torch.float32), *args)
+        return made.to(value.dtype), *statistics
+
+    return norm
 
 
 def _max_pool_backward(
@@ -169,10 +186,17 @@ OF_WINDOWS: dict[Any, Callable[..., Any]] = {
 }
 """Gradients that programs may ask for themselves, too."""
 
+_NORMS_BY_PYTORCH = (
+    aten._batch_norm_with_update_functional.default,
+    aten._native_batch_norm_legit_functional.default,
+    aten.native_layer_norm.default,
+)
+
 OWN: dict[Any, Callable[..., Any]] = {
     aten._scaled_dot_product_flash_attention_for_cpu.default: _attention,
     aten._scaled_dot_product_flash_attention_for_cpu_backward.default: _attention_backward,
-    aten.native_group_norm.default: _group_norm,
+    aten._native_batch_norm_legit.no_stats: _of_mixed_types(aten._native_batch_norm_legit.no_stats),
+    aten.native_group_norm.default: _of_mixed_types(_group_norm),
     **OF_WINDOWS,
 }
 
@@ -182,7 +206,9 @@ def training_decompositions(*, calls_pytorch: bool = False) -> dict[Any, Callabl
 
     With `calls_pytorch` what PyTorch computes faster stays a call of it.
     """
-    rules = {**get_decompositions(list(_BY_PYTORCH)), **OWN}
+    norms = get_decompositions(list(_NORMS_BY_PYTORCH))
+    mixed = {op: _of_mixed_types(rule) for op, rule in norms.items()}
+    rules = {**get_decompositions(list(_BY_PYTORCH)), **mixed, **OWN}
     if calls_pytorch:
         rules[aten.convolution_backward.default] = convolution_backward_or_call
     return {op: with_eager_strides(op, rule) for op, rule in rules.items()}
