@@ -32,7 +32,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .analysis.eager_calls import summary
 from .dialects.sizes import UndecidedSize
-from .errors import FallbackWarning, UnsupportedOpError, UsageError, counted
+from .errors import DeploError, FallbackWarning, UnsupportedOpError, UsageError, counted
 from .frontend.assignments import assign_by_positions
 from .frontend.aten_graph import capture_graph
 from .frontend.attention import expand_attention
@@ -41,6 +41,7 @@ from .frontend.decompositions import decompositions
 from .frontend.devices import SeveralDevices
 from .frontend.eager_checks import RefusedByEager, asking_first, is_refused_by_eager
 from .frontend.experts import grouped_products
+from .frontend.export_errors import reason_of
 from .frontend.fixed_point import in_fixed_point
 from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
@@ -93,7 +94,12 @@ def deplo_backend(
     replace_composites(graph)
     expand_attention(graph)
     assign_by_positions(graph)
-    compiler = functools.partial(_compile, fallback)
+    compiled: list[torch.fx.GraphModule] = []
+
+    def compiler(traced: torch.fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Boxed:
+        compiled.append(traced)
+        return _compile(fallback, traced, inputs, **options)
+
     calls_pytorch = fallback == "eager"
     rules = decompositions() | training_decompositions(calls_pytorch=calls_pytorch)
     rules |= grouped_products(calls_pytorch=calls_pytorch)
@@ -113,6 +119,11 @@ def deplo_backend(
         return _run_in_pytorch(graph, example_inputs)
     except RefusedByEager:
         _warn("deplo: a graph runs in PyTorch, which refuses a call in it")
+        return _run_in_pytorch(graph, example_inputs)
+    except Exception as error:
+        if compiled or fallback == "error" or isinstance(error, DeploError):
+            raise
+        _warn(f"deplo: a graph runs in PyTorch, which cannot trace it: {reason_of(error)}")
         return _run_in_pytorch(graph, example_inputs)
 
 

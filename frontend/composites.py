@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
+from torch._decomp import get_decompositions
 from torch._prims_common import suggest_memory_format
 
 from . import recurrent
@@ -77,6 +78,15 @@ def _one_hot(otherwise: Callable[..., Any]) -> Callable[..., Any]:
     return one_hot
 
 
+def _affine_grid(
+    theta: torch.Tensor, size: Sequence[Any], align_corners: bool | None = None
+) -> torch.Tensor:
+    """By its decomposition: the operator's gradient takes no dynamic sizes (PyTorch 2.13)."""
+    op = aten.affine_grid_generator.default
+    rule: Any = get_decompositions([op])[op]
+    return rule(theta, size, bool(align_corners))
+
+
 def _left(*args: Any) -> Any:
     return NotImplemented
 
@@ -98,6 +108,7 @@ _CALLED: dict[Any, Callable[..., Any]] = {
     F.adaptive_avg_pool3d: _pool(3, F.adaptive_avg_pool3d),
     _NN.adaptive_avg_pool2d: _pool(2, _NN.adaptive_avg_pool2d),
     _NN.adaptive_avg_pool3d: _pool(3, _NN.adaptive_avg_pool3d),
+    F.affine_grid: _affine_grid,
     F.embedding_bag: embedding_bag,
     F.one_hot: _one_hot(F.one_hot),
     torch.channel_shuffle: channel_shuffle,

@@ -636,3 +636,43 @@ def test_a_condition_on_sizes_may_be_saved_for_the_gradients() -> None:
             q.requires_grad_()
             function(q).square().sum().backward()
         torch.testing.assert_close(ours.grad, eager.grad)
+
+
+@pytest.mark.filterwarnings("error::deplo.FallbackWarning")
+def test_grids_of_images_of_all_batches() -> None:
+    def grid(theta: torch.Tensor, image: torch.Tensor) -> torch.Tensor:
+        return nn.functional.affine_grid(theta, list(image.shape), align_corners=False)
+
+    compiled = torch.compile(grid, backend="deplo")
+    for batch in (2, 3, 4):
+        theta = torch.randn(batch, 2, 3, requires_grad=True)
+        twin = theta.detach().clone().requires_grad_()
+        image = torch.randn(batch, 3, 5, 4)
+        made, wanted = compiled(theta, image), grid(twin, image)
+        torch.testing.assert_close(made, wanted)
+        made.square().sum().backward()
+        wanted.square().sum().backward()
+        torch.testing.assert_close(theta.grad, twin.grad)
+
+
+class _MaskedLinear(nn.Linear):
+    """Masks its own weight by `.data`, which AOTAutograd refuses to trace."""
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        self.weight.data *= torch.eye(3)
+        return super().forward(input)
+
+
+def test_a_graph_that_pytorch_cannot_trace_runs_in_pytorch() -> None:
+    torch.manual_seed(0)
+    model = _MaskedLinear(3, 3)
+    twin = copy.deepcopy(model)
+    x = torch.randn(2, 3)
+    with pytest.warns(deplo.FallbackWarning, match="which cannot trace it: AssertionError"):
+        torch.compile(model, backend="deplo")(x).sum().backward()
+    twin(x).sum().backward()
+    torch.testing.assert_close(model.weight, twin.weight)
+    torch.testing.assert_close(model.weight.grad, twin.weight.grad)
+    options = {"fallback": "error"}
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="AssertionError"):
+        torch.compile(_MaskedLinear(3, 3), backend="deplo", options=options)(x)
