@@ -22,6 +22,7 @@ from .analysis.eager_calls import EagerCall, summary
 from .errors import FallbackWarning, UsageError
 from .execution import Code, ExecutionPlan, Kernel
 from .frontend.capture import Captured, capture
+from .frontend.complex_graphs import as_complex, as_pairs
 from .frontend.importer import Fallback
 from .frontend.overlaps import check_apart
 from .frontend.precision import with_asked_precision
@@ -62,7 +63,7 @@ class Program(ExecutionPlan):
     def run_flat(self, flat: Sequence[Any]) -> Any:
         """Run the program on flattened inputs that are known to be organized as when compiled."""
         arguments = self._arguments(flat)
-        results = self.code.run(self._on_device(arguments))
+        results = self._as_returned(self.code.run(self._on_device(arguments)))
         if self._only_result is not None:
             return results[self._only_result]
         return self.captured.unflatten_outputs(results, arguments)
@@ -84,12 +85,14 @@ class Program(ExecutionPlan):
         return arguments
 
     def _on_device(self, arguments: Sequence[Any]) -> Sequence[Any]:
-        """The arguments as kernels get them: those that are on the CPU beside a GPU, brought there."""
-        if not self._brought:
+        """The arguments as kernels get them: complex ones as pairs, and all of them on the GPU if there is one."""
+        if not self._brought and not self.captured.complex_arguments:
             return arguments
         placed = list(arguments)
+        for place in self.captured.complex_arguments:
+            placed[place] = as_pairs(arguments[place], self.captured.arguments[place])
         for place, constant in self._brought.items():
-            value = arguments[place]
+            value = placed[place]
             if constant is None and torch.is_tensor(value) and not value.is_cpu:
                 name = self.captured.arguments[place].name
                 raise UsageError(
@@ -101,6 +104,13 @@ class Program(ExecutionPlan):
                     value.detach().to(self.captured.device) if constant is None else constant
                 )
         return placed
+
+    def _as_returned(self, results: Sequence[Any]) -> Sequence[Any]:
+        """The results of kernels as `@main` has them in PyTorch: pairs as complex numbers."""
+        pairs = self.captured.complex_results
+        if not pairs:
+            return results
+        return [as_complex(r) if i in pairs else r for i, r in enumerate(results)]
 
     @cached_property
     def _brought(self) -> dict[int, torch.Tensor | None]:
@@ -141,6 +151,8 @@ class Program(ExecutionPlan):
         )
         if not as_they_are or self._brought:
             return None
+        if self.captured.complex_arguments or self.captured.complex_results:
+            return None
         return self.code.again if self.plan.sizes else self.executable.again
 
     @cached_property
@@ -179,7 +191,7 @@ class Program(ExecutionPlan):
         def replay(*args: Any, **kwargs: Any) -> Any:
             arguments = self.arguments(args, kwargs)
             results = recorded(*self._on_device(arguments))
-            return self.captured.unflatten_outputs(results, arguments)
+            return self.captured.unflatten_outputs(self._as_returned(results), arguments)
 
         return replay
 

@@ -11,7 +11,8 @@ from torch.utils import _pytree as pytree
 
 from ..dialects.sizes import Extent
 from ..errors import UnsupportedOpError
-from .capture import Argument, Captured
+from .capture import Argument, Captured, table_arguments
+from .complex_graphs import without_complex
 from .devices import away_results, check_arguments, device_of
 from .effect_tokens import without_tokens
 from .factorizations import keep_factored_order
@@ -149,12 +150,14 @@ def capture_graph(
     numbers_as_tensors(graph)
     mark_updates(importer, updated, outputs, updates)
     graph.eliminate_dead_code(has_effect)
+    pairs = without_complex(graph, importer)
+    tables = table_arguments(pairs)
     _add_calls(importer, graph, constants)
     returned = results_of(graph)
     return Captured(
         module=importer.finish(returned),
-        arguments=tuple(arguments),
-        tensors={node.name: value for node, value in constants.items()},
+        arguments=(*arguments, *tables),
+        tensors={node.name: value for node, value in (constants | pairs.constants).items()},
         constants={},
         outputs=outputs,
         in_spec=pytree.tree_structure((tuple(range(len(placeholders))), {})),
@@ -165,4 +168,5 @@ def capture_graph(
         numbers=numbers_of(carriers, placeholders, sizes),
         device=device,
         away=away_results(returned, device),
+        complex_results=pairs.results,
     )

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..dialects.sizes import Extent
 from ..errors import DeploError, UsageError
 from .call_sizes import ReturnedSize
+from .complex_graphs import WithoutComplex, without_complex
 from .devices import CPU, away_results, check_arguments, device_of
 from .dynamic_shapes import asked_axes
 from .export import UNUSED, SizesDoNotFit, export
@@ -84,6 +85,8 @@ class Captured:
     """Where all of it is computed."""
     away: frozenset[int] = frozenset()
     """The results of `@main` that are on the CPU in PyTorch, where the program runs on a GPU."""
+    complex_results: frozenset[int] = frozenset()
+    """The results of `@main` that are real tensors of the parts of complex ones."""
 
     def flatten_inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The inputs of a call in the order of `flat_index`.
@@ -143,6 +146,11 @@ class Captured:
     def takes_any_tensors(self) -> bool:
         """Whether its inputs are tensors one by one, whatever their strides and with no values among them."""
         return self._takes_tensors >= 0 and not self.read
+
+    @functools.cached_property
+    def complex_arguments(self) -> tuple[int, ...]:
+        """The arguments of `@main` that are real tensors of the parts of complex ones."""
+        return tuple(i for i, each in enumerate(self.arguments) if each.dtype.is_complex)
 
     def unflatten_outputs(self, results: Sequence[Any], arguments: Sequence[Any]) -> Any:
         """The outputs of a call, organized as the original's, from `@main`'s results and arguments.
@@ -332,6 +340,7 @@ def _import(
     numbers_as_tensors(exported.graph)
     mark_updates(importer, updated, outputs, updates)
     exported.graph.eliminate_dead_code(has_effect)
+    pairs = without_complex(exported.graph, importer)
     for node in exported.graph.nodes:
         if node.op == "call_function":
             importer.add_call(node)
@@ -343,8 +352,11 @@ def _import(
     assert spec.in_spec is not None and spec.out_spec is not None
     return Captured(
         module=importer.finish(returned),
-        arguments=tuple(arguments),
-        tensors={a.name: _lifted(exported, a.target) for a in arguments if a.source != "input"},
+        arguments=(*arguments, *table_arguments(pairs)),
+        tensors={
+            **{a.name: _lifted(exported, a.target) for a in arguments if a.source != "input"},
+            **{node.name: table for node, table in pairs.constants.items()},
+        },
         constants=constants,
         outputs=outputs,
         in_spec=spec.in_spec,
@@ -354,6 +366,7 @@ def _import(
         updates=updates,
         device=device,
         away=away_results(returned, device),
+        complex_results=pairs.results,
     )
 
 
@@ -389,6 +402,14 @@ def _add_arguments(
         attributes = {} if is_input else {f"deplo.{argument.source}": argument.target}
         importer.add_argument(node, node.meta["val"], argument.name, attributes)
     return arguments, constants
+
+
+def table_arguments(pairs: WithoutComplex) -> list[Argument]:
+    """The tables of a graph as constants of `@main`, behind its other arguments."""
+    return [
+        Argument(node.name, "constant", node.name, None, tuple(t.shape), t.dtype, t.device)
+        for node, t in pairs.constants.items()
+    ]
 
 
 def _lifted(exported: torch.export.ExportedProgram, target: str) -> torch.Tensor:

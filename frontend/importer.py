@@ -44,6 +44,7 @@ from ..dialects.torch_ops import ScalarTensorOp
 from ..dialects.torch_syntax import TensorArgument
 from .arguments import overload_name, read_arguments, tensor_inputs
 from .calls import read_call
+from .complex_values import PARTS
 from .devices import CPU, refusal_of_call
 from .dtypes import ELEMENTS, OPAQUE_ELEMENTS, tensor_type_of
 from .sizes import Refused, Sizes, is_symbolic
@@ -103,6 +104,10 @@ class Importer:
         self.device = device
         self.sizes = Sizes() if sizes is None else sizes
         self.unsupported = Unsupported(offers_fallback=fallback == "error")
+        self.unknown: set[torch.fx.Node] = set()
+        """Calls of which it is noted already why they cannot be imported."""
+        self.reasons: dict[torch.fx.Node, str] = {}
+        """Calls that PyTorch is to run, with why."""
         self._values: dict[torch.fx.Node, list[SSAValue]] = {}
         self._block = Block()
         self._attributes: list[DictionaryAttr] = []
@@ -134,7 +139,7 @@ class Importer:
 
     def add_call(self, node: torch.fx.Node) -> None:
         """Import one call, or note why it cannot be."""
-        if node.target in DROPPED:
+        if node.target in DROPPED or node in self.unknown:
             return
         if isinstance(node.target, HigherOrderOperator):
             self.unsupported.add(node, "it runs a part of the program under a condition, or many times")
@@ -161,6 +166,8 @@ class Importer:
         if self.fallback == "eager" and not known:
             return
         try:
+            if node in self.reasons:
+                raise Refused(self.reasons[node])
             self._add_op(node)
         except Refused as reason:
             if self.fallback == "eager":
@@ -280,11 +287,16 @@ class Importer:
         return op.result
 
     def _type(self, value: Any, *, crosses: bool = False) -> TensorType:
-        """The type of a value; one that `crosses` between the program and its caller is no opaque one."""
+        """The type of a value; one that `crosses` between the program and its caller is no opaque one.
+
+        A complex one is the real one of its parts.
+        """
         if not isinstance(value, torch.Tensor):
             raise Refused(f"gives a {type(value).__name__}, not a tensor")
         if value.layout is not torch.strided:
             raise Refused(f"layout {value.layout}")
+        if crosses and value.dtype in PARTS:
+            return tensor_type_of(PARTS[value.dtype], (*self.sizes.shape(value), 2))
         opaque = self.fallback == "eager" and not crosses
         try:
             return tensor_type_of(value.dtype, self.sizes.shape(value), opaque=opaque)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -197,7 +197,7 @@ def _viewed(returned: Sequence[Any], axes: Axes) -> list[_Viewed | None]:
     shared = Counter(root for root, _ in chains.values())
 
     def view_of(nodes: Sequence[torch.fx.Node]) -> View | None:
-        return View(tuple(_step(node, axes) for node in nodes)) if nodes else None
+        return View(tuple(_steps(nodes, axes))) if nodes else None
 
     def viewed(value: torch.fx.Node) -> _Viewed:
         root, nodes = chains[value]
@@ -272,6 +272,27 @@ def _step(node: torch.fx.Node, axes: Axes) -> Step:
         lambda value: at_call(value, axes), (tuple(node.args[1:]), dict(node.kwargs))
     )
     return Step(node.target, arguments, keywords, _is_dynamic(node))
+
+
+def _steps(nodes: Sequence[torch.fx.Node], axes: Axes) -> Iterator[Step]:
+    """The steps of views of each other; a part of a complex number is one, also where it is conjugated."""
+    left = list(nodes)
+    while left:
+        node = left.pop(0)
+        if left and (part := _part(node, left[0])) is not None:
+            left.pop(0)
+            yield Step(part, (), {})
+        else:
+            yield _step(node, axes)
+
+
+def _part(node: torch.fx.Node, following: torch.fx.Node) -> Any | None:
+    """`torch.real` or `torch.imag`, if that is what two views are together."""
+    if node.target is not aten.view_as_real.default or following.target is not aten.select.int:
+        return None
+    axis, index = following.args[1:]
+    parts = (torch.real, torch.imag)
+    return parts[index] if axis in (-1, node.meta["val"].ndim - 1) else None  # type: ignore[index]
 
 
 def hidden_views(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> list[torch.fx.Node]:
