@@ -122,17 +122,23 @@ def _reciprocal(e: Builder, value: Pair) -> Pair:
 
 
 def _pow(e: Builder, value: Pair, exponent: Any) -> Pair:
-    if exponent == 1:
-        return value
-    if exponent == 2:
-        return _mul(e, value, value)
-    if exponent == 3:
-        return _mul(e, _mul(e, value, value), value)
-    if exponent == -1:
-        return _reciprocal(e, value)
-    if exponent == 0.5:
-        return _sqrt(e, value)
-    raise Refused(f"the power {exponent} of complex numbers")
+    if not isinstance(value, Pair) or complex(exponent).imag:
+        raise Refused(f"the complex power {exponent}")
+    power = complex(exponent).real
+    if abs(power) not in _POWERS:
+        turned = e(aten.mul.Tensor, _angle(e, value), power)
+        return _polar(e, e(aten.pow.Tensor_Scalar, _abs(e, value), power), turned)
+    made = _POWERS[abs(power)](e, value)
+    return _reciprocal(e, made) if power < 0 else made
+
+
+_POWERS: dict[float, Callable[[Builder, Pair], Pair]] = {
+    0.5: lambda e, value: _sqrt(e, value),
+    1.0: lambda e, value: value,
+    2.0: lambda e, value: _mul(e, value, value),
+    3.0: lambda e, value: _mul(e, _mul(e, value, value), value),
+}
+"""The powers that eager does not compute by a logarithm, and their reciprocals."""
 
 
 def magnitude(e: Builder, re: Node, im: Node) -> Node:

@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from ..errors import UsageError
 from . import complex_arithmetic, complex_layouts, fourier
 from .complex_values import PARTS, Builder, Pair, Values, is_complex
-from .importer import Importer
+from .importer import DROPPED, Importer
 from .sizes import Refused
 from .unsupported import OpOverload
 
@@ -74,7 +75,8 @@ class _Splitting:
                 if is_complex(node):
                     self._pairs[node] = self._argument(node)
             elif _has_complex(node) or any(n in self._pairs for n in node.all_input_nodes):
-                self._replace(node)
+                if node.target not in DROPPED:
+                    self._replace(node)
                 replaced.append(node)
         self._return_pairs()
         for node in reversed(replaced):
@@ -172,7 +174,8 @@ class _Splitting:
     def _constant(self, name: str, make: Callable[[], torch.Tensor]) -> Node:
         """The placeholder of a table, made once."""
         if name not in self._tables:
-            table = make()
+            with unset_fake_temporarily():
+                table = make()
             first = next(iter(self.graph.nodes))
             with self.graph.inserting_before(first):
                 node = self.graph.placeholder(_identifier(name))

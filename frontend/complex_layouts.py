@@ -142,12 +142,14 @@ def _to_copy(e: Builder, value: Any, **kwargs: Any) -> Any:
     return e.zeros_kept(value, lambda part: e(aten._to_copy.default, part, **kwargs))
 
 
-def _conj(e: Builder, value: Pair) -> Pair:
+def _conj(e: Builder, value: Any) -> Pair:
+    if not isinstance(value, Pair):  # autograd conjugates numbers too
+        return _full(e, [], complex(value).conjugate())
     return Pair(e.re(value), e(aten.neg.default, e.im(value)))
 
 
 def _view_as_real(e: Builder, value: Pair) -> Node:
-    return e.interleaved(value)
+    return e(aten.alias.default, e.interleaved(value))  # an argument stands for its pair as well
 
 
 def _view_as_complex(e: Builder, value: Node) -> Pair:
@@ -159,7 +161,7 @@ def _same(e: Builder, value: Pair) -> Pair:
 
 
 def _filled(number: float) -> Callable[..., Pair]:
-    def filled(e: Builder, first: Any, **kwargs: Any) -> Pair:
+    def filled(e: Builder, first: Any, *rest: Any, **kwargs: Any) -> Pair:
         return _like(e, first, number) if isinstance(first, (Pair, Node)) else _full(e, first, number)
 
     return filled
