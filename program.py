@@ -85,7 +85,7 @@ class Program(ExecutionPlan):
         return arguments
 
     def _on_device(self, arguments: Sequence[Any]) -> Sequence[Any]:
-        """The arguments as kernels get them: complex ones as pairs, and all of them on the GPU if there is one."""
+        """The arguments as kernels get them: complex ones as pairs, all of them on its GPU."""
         if not self._brought and not self.captured.complex_arguments:
             return arguments
         placed = list(arguments)

@@ -8,7 +8,6 @@ captured.arguments   # x: the first input; p_weight: parameter "weight"
 from __future__ import annotations
 
 import functools
-import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -27,6 +26,7 @@ from .dynamic_shapes import asked_axes
 from .export import UNUSED, SizesDoNotFit, export
 from .exported_updates import MemoryChanges, take_exported_updates
 from .factorizations import keep_factored_order
+from .function_modules import ClosedOver, FunctionModule
 from .higher_order import expand_calls
 from .importer import Fallback, Importer, has_effect
 from .items import items_as_sizes
@@ -200,9 +200,9 @@ def capture(
     """
     inputs = close_over(args, kwargs or {})
     if not isinstance(program, torch.nn.Module):
-        module: torch.nn.Module = _FunctionModule(with_closed_over(program, inputs.closed_over))
+        module: torch.nn.Module = FunctionModule(with_closed_over(program, inputs.closed_over))
     elif inputs.closed_over:
-        module = _ClosedOver(program, inputs.closed_over)
+        module = ClosedOver(program, inputs.closed_over)
     else:
         module = program
     check_plain(module, (inputs.args, inputs.kwargs))
@@ -235,7 +235,7 @@ def _as_called(
     inputs: Inputs,
 ) -> Captured:
     """`captured`, with the structure of the inputs and outputs that the caller sees."""
-    out_spec = module.out_spec if isinstance(module, _FunctionModule) else None
+    out_spec = module.out_spec if isinstance(module, FunctionModule) else None
     if out_spec is None or out_spec.num_leaves != captured.out_spec.num_leaves:
         out_spec = captured.out_spec
     return replace(
@@ -244,58 +244,6 @@ def _as_called(
         out_spec=out_spec,
         constants=captured.constants | dict(inputs.closed_over),
     )
-
-
-class _FunctionModule(torch.nn.Module):
-    """A plain function as a module, under the function's own signature.
-
-    Keeps the structure of what the function returned: export's forgets types such as torch.Size.
-    """
-
-    def __init__(self, function: Callable[..., Any]):
-        super().__init__()
-        self.forward = _named_forward(function)
-        self.out_spec: pytree.TreeSpec | None = None
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        result = super().__call__(*args, **kwargs)
-        self.out_spec = pytree.tree_structure(result)
-        return result
-
-
-class _ClosedOver(torch.nn.Module):
-    """A module some of whose inputs are constants that export does not see."""
-
-    def __init__(self, module: torch.nn.Module, closed_over: Mapping[int, object]):
-        super().__init__()
-        self.module = module
-        self.forward = with_closed_over(module.forward, closed_over)
-
-
-def _named_forward(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` under the name `forward`: export keeps the source lines of such frames only."""
-    if isinstance(function, types.MethodType):
-        return types.MethodType(_named_forward(function.__func__), function.__self__)
-    if not isinstance(function, types.FunctionType):
-        return _forwarding(function)
-    renamed = types.FunctionType(
-        function.__code__.replace(co_name="forward"),
-        function.__globals__,
-        "forward",
-        function.__defaults__,
-        function.__closure__,
-    )
-    renamed.__kwdefaults__ = function.__kwdefaults__
-    return functools.update_wrapper(renamed, function, updated=())
-
-
-def _forwarding(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that calls `function`, which may be built in and without a signature."""
-
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    return forward
 
 
 # --------------------------------------------------------------------------- from export to the IR

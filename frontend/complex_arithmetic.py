@@ -78,13 +78,16 @@ def _mul(e: Builder, left: Any, right: Any) -> Pair:
 
 def _product(op: Any) -> Callable[..., Pair]:
     def of_matrices(e: Builder, left: Any, right: Any) -> Pair:
-        return Pair(*multiply(e, *_operands(e, left, right), op))
+        a, b = _operands(e, left, right)
+        return Pair(*multiply(e, a, b, op))
 
     return of_matrices
 
 
 def _added_product(op: Any) -> Callable[..., Pair]:
-    def added(e: Builder, start: Any, left: Any, right: Any, *, beta: Any = 1, alpha: Any = 1) -> Pair:
+    def added(
+        e: Builder, start: Any, left: Any, right: Any, *, beta: Any = 1, alpha: Any = 1
+    ) -> Pair:
         z, a, b = _operands(e, start, left, right)
         product = multiply(e, a, b, op)
         if alpha != 1:
@@ -121,7 +124,7 @@ def _reciprocal(e: Builder, value: Pair) -> Pair:
     return _div(e, 1, value)
 
 
-def _pow(e: Builder, value: Pair, exponent: Any) -> Pair:
+def _pow(e: Builder, value: Any, exponent: Any) -> Pair:
     if not isinstance(value, Pair) or complex(exponent).imag:
         raise Refused(f"the complex power {exponent}")
     power = complex(exponent).real

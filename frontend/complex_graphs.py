@@ -90,9 +90,7 @@ class _Splitting:
         value = node.meta["val"]
         if value.dtype in PARTS:
             with self.values.mode:
-                real = torch.empty(
-                    (*value.shape, 2), dtype=PARTS[value.dtype], device=value.device
-                )
+                real = torch.empty((*value.shape, 2), dtype=PARTS[value.dtype], device=value.device)
             node.meta = {**node.meta, "val": real}
         return Pair(interleaved=node)
 

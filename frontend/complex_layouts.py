@@ -1,6 +1,6 @@
 """Operators of complex numbers that do the same to both parts: views, copies, choices, sums; and constants.
 
-    torch.cat([z, x])        # re: cat([z.re, x]), im: cat([z.im, zeros])
+torch.cat([z, x])        # re: cat([z.re, x]), im: cat([z.im, zeros])
 """
 
 from __future__ import annotations
@@ -162,7 +162,9 @@ def _same(e: Builder, value: Pair) -> Pair:
 
 def _filled(number: float) -> Callable[..., Pair]:
     def filled(e: Builder, first: Any, *rest: Any, **kwargs: Any) -> Pair:
-        return _like(e, first, number) if isinstance(first, (Pair, Node)) else _full(e, first, number)
+        return (
+            _like(e, first, number) if isinstance(first, (Pair, Node)) else _full(e, first, number)
+        )
 
     return filled
 

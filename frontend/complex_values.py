@@ -75,9 +75,7 @@ class Values:
             return value
         if node not in self._known:
             with self.mode:
-                self._known[node] = torch.empty(
-                    value.shape, dtype=value.dtype, device=value.device
-                )
+                self._known[node] = torch.empty(value.shape, dtype=value.dtype, device=value.device)
         return self._known[node]
 
 
@@ -138,15 +136,18 @@ class Builder:
 
     def re(self, pair: Pair) -> torch.fx.Node:
         """The real part."""
-        if pair.re is None:
-            pair.re = self._select(pair, 0)
-        return pair.re
+        made = pair.re
+        if made is None:
+            made = pair.re = self._select(pair, 0)
+        return made
 
     def im(self, pair: Pair) -> torch.fx.Node:
         """The imaginary part."""
-        if pair.im is None:
-            pair.im = self.like(self.re(pair), 0.0) if pair.is_real else self._select(pair, 1)
-        return pair.im
+        made = pair.im
+        if made is None:
+            zeros = pair.is_real
+            made = pair.im = self.like(self.re(pair), 0.0) if zeros else self._select(pair, 1)
+        return made
 
     def _select(self, pair: Pair, part: int) -> torch.fx.Node:
         if pair.planes is not None:
@@ -156,15 +157,15 @@ class Builder:
 
     def interleaved(self, pair: Pair) -> torch.fx.Node:
         """Both parts of each element next to each other, along a last axis."""
-        if pair.interleaved is None:
-            if pair.planes is not None:
-                rank = len(self.shape(pair.planes))
-                order = [*range(1, rank), 0]
-                pair.interleaved = self(aten.permute.default, pair.planes, order)
-            else:
-                parts = [self(aten.unsqueeze.default, p, -1) for p in self.parts(pair)]
-                pair.interleaved = self(aten.cat.default, parts, -1)
-        return pair.interleaved
+        made = pair.interleaved
+        if made is None and pair.planes is not None:
+            order = [*range(1, len(self.shape(pair.planes))), 0]
+            made = self(aten.permute.default, pair.planes, order)
+        elif made is None:
+            parts = [self(aten.unsqueeze.default, p, -1) for p in self.parts(pair)]
+            made = self(aten.cat.default, parts, -1)
+        pair.interleaved = made
+        return made
 
     def parts(self, pair: Pair) -> tuple[torch.fx.Node, torch.fx.Node]:
         """The real and the imaginary part."""

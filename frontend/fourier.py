@@ -2,19 +2,20 @@
 
     X[k] = sum over n of x[n] * exp(-2πi n k / N),  N = 24 * 32
 
-is 32 transforms of length 24 and then 24 of length 32, each with its own table, in which the factors that
-are between the two in other forms of the algorithm are multiplied already (Cooley and Tukey, 1965):
+is 32 transforms of length 24, a product with factors ("twiddles"), and 24 transforms of length 32 (Cooley
+and Tukey, 1965):
 
-    z[k1, n2] = sum over n1 of x[32 * n1 + n2] * exp(-2πi n1 k1 / 24)
-    X[k1 + 24 * k2] = sum over n2 of z[k1, n2] * exp(-2πi n2 (k1 + 24 * k2) / 768)
+    z[k1, n2] = exp(-2πi n2 k1 / 768) * (sum over n1 of x[32 * n1 + n2] * exp(-2πi n1 k1 / 24))
+    X[k1 + 24 * k2] = sum over n2 of z[k1, n2] * exp(-2πi n2 k2 / 32)
 
-Values are two planes, of real and of imaginary parts, which a stage sums over too. Tables are computed in
-float64 and rounded once, with the transform's norm in the last. Products are never rounded to tf32 or bf16.
+Tables are computed in float64 and rounded once, with the norm of a transform in the last. A stage is a
+product and a sum, whose factors are never rounded to tf32 or bf16 as those of matrix products may be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, isqrt, prod, sqrt
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from .complex_arithmetic import multiply
 from .complex_values import Builder, Pair
 from .sizes import Refused
 
@@ -31,36 +33,41 @@ Node = torch.fx.Node
 LARGEST_RADIX = 128
 """The longest transform, in elements, that is one contraction: its cost is the square."""
 
-STAGE_COST = 32
-"""What reading and writing all elements once more costs, in multiply-adds of complex numbers an element."""
+LONGEST_SPECTRUM = 512
+"""The longest transform between real numbers and half a spectrum, in elements, that is one contraction: in
+several stages 400 elements take 8 times as long (an EPYC with AVX-512, one thread), as half of what the last
+stage would give is cut off in the middle, and the other half of a spectrum is put together first."""
 
-MOST_TABLE_ELEMENTS = 1 << 21
-"""Elements of one table: 8 MiB of f32, as all of it is read for each transform."""
+STAGE_COST = 64
+"""What one more stage costs, in multiply-adds of complex numbers an element: of 64 of one contraction and
+(8, 8), the first is faster, of 128 and (8, 16) the second (an EPYC with AVX-512, one thread)."""
 
 
 @lru_cache(maxsize=256)
-def radices(length: int) -> tuple[int, ...] | None:
-    """The lengths of the stages of a transform, whose product is `length`; None if there are none.
+def radices(length: int) -> tuple[int, ...]:
+    """The lengths of the stages of a transform, in rising order: their product is `length`.
 
-    They minimize the sum of the radices, each with the cost of a stage.
+    They minimize the sum of the radices, each with the cost of a stage. Raises Refused if there are none.
     """
-    return _stages(length, 1)[1]
+    if length < 1:
+        raise Refused(f"a Fourier transform of length {length}")
+    if (prime := largest_prime(length)) > LARGEST_RADIX:
+        raise Refused(
+            f"a Fourier transform of length {length}, whose prime factor {prime} is above {LARGEST_RADIX}"
+        )
+    return tuple(sorted(_stages(length)[1])) or (1,)
 
 
 @lru_cache(maxsize=4096)
-def _stages(rest: int, before: int) -> tuple[float, tuple[int, ...] | None]:
-    """The cost and the radices of what is left when stages of the product `before` are done."""
-    if rest == 1 and before > 1:
+def _stages(length: int) -> tuple[float, tuple[int, ...]]:
+    """The cost and the radices of the cheapest stages."""
+    if length == 1:
         return 0.0, ()
-    best: tuple[float, tuple[int, ...] | None] = (inf, None)
-    for radix in range(1 if rest == 1 else 2, min(rest, LARGEST_RADIX) + 1):
-        if rest % radix or 4 * before * radix * radix > MOST_TABLE_ELEMENTS:
-            continue
-        if rest == 1:
-            return 1.0, (1,)
-        cost, others = _stages(rest // radix, before * radix)
-        if others is not None and radix + STAGE_COST + cost < best[0]:
-            best = radix + STAGE_COST + cost, (radix, *others)
+    best: tuple[float, tuple[int, ...]] = (inf, ())
+    for radix in range(2, min(length, LARGEST_RADIX) + 1):
+        if length % radix == 0:
+            cost, others = _stages(length // radix)
+            best = min(best, (radix + STAGE_COST + cost, (radix, *others)))
     return best
 
 
@@ -76,40 +83,44 @@ def largest_prime(number: int) -> int:
     return found
 
 
-def stage_table(
-    before: int, radix: int, sign: int, outputs: int, scale: float, dtype: torch.dtype
-) -> torch.Tensor:
-    """The table of a stage, [before, 2, radix, 2, outputs]: prefix, part and place in, part and place out.
+def stage_table(radix: int, sign: int, outputs: int, scale: float) -> Any:
+    """The table of a stage, [2, outputs, 2, radix]: part and place out, part and place in.
 
-    `before` is the product of the radices before; the stage gives its first `outputs` places.
+    The stage gives its first `outputs` places.
     """
-    length = before * radix
-    prefix = np.arange(before).reshape(-1, 1, 1)
-    m = np.arange(radix).reshape(1, -1, 1)
-    k = np.arange(outputs).reshape(1, 1, -1)
-    turns = m * (prefix + before * k) % length
-    cos, sin = _circle(turns, length)
+    cos, sin = _circle(np.outer(np.arange(outputs), np.arange(radix)), radix)
     cos, sin = cos * scale, sin * (scale * sign)
-    table = np.stack([np.stack([cos, sin], 2), np.stack([-sin, cos], 2)], 1)
-    return torch.from_numpy(np.ascontiguousarray(table)).to(dtype)
+    return np.stack([np.stack([cos, -sin], 1), np.stack([sin, cos], 1)])
 
 
-def real_table(length: int, sign: int, scale: float, dtype: torch.dtype) -> torch.Tensor:
-    """The table of a transform from half a spectrum to real numbers, [2, length // 2 + 1, length]."""
-    k = np.arange(length // 2 + 1).reshape(-1, 1)
-    cos, sin = _circle(k * np.arange(length) % length, length)
+def twiddles(radix: int, rest: int, sign: int) -> Any:
+    """The factors between two stages, [2, radix, rest]: their parts, by the place out and those left."""
+    cos, sin = _circle(np.outer(np.arange(radix), np.arange(rest)), radix * rest)
+    return np.stack([cos, sign * sin])
+
+
+def real_table(length: int, sign: int, scale: float) -> Any:
+    """The table of a transform from half a spectrum to real numbers, [length, 2, length // 2 + 1]."""
+    k = np.arange(length // 2 + 1)
+    cos, sin = _circle(np.outer(np.arange(length), k), length)
     twice = np.where((k == 0) | (2 * k == length), 1.0, 2.0) * scale
-    return torch.from_numpy(np.stack([cos * twice, -sign * sin * twice])).to(dtype)
+    return np.stack([cos * twice, -sign * sin * twice], 1)
 
 
 def _circle(turns: Any, length: int) -> tuple[Any, Any]:
     """Cosine and sine of 2π turns / length, exact at the quarters."""
+    turns = turns % length
     angle = 2 * np.pi / length * turns
-    cos, sin = np.cos(angle), np.sin(angle)
-    quarters = 4 * turns
-    cos = np.where(quarters % (2 * length) == length, 0.0, cos)
-    sin = np.where(quarters % (2 * length) == 0, 0.0, sin)
+    cos = np.where(4 * turns % (2 * length) == length, 0.0, np.cos(angle))
+    sin = np.where(4 * turns % (2 * length) == 0, 0.0, np.sin(angle))
     return cos, sin
+
+
+def _table(e: Builder, dtype: torch.dtype, make: Callable[..., Any], *args: Any) -> Node:
+    """The constant that `make` gives of `args`, in the dtype of the transform."""
+    said = "_".join(map(str, args))
+    name = f"{make.__name__}_{said}_{str(dtype).removeprefix('torch.')}"
+    return e.constant(name, lambda: torch.from_numpy(np.ascontiguousarray(make(*args))).to(dtype))
 
 
 # --------------------------------------------------------------------------- one axis
@@ -121,91 +132,114 @@ def _fixed(e: Builder, shape: Sequence[Any], axis: int) -> int:
     return shape[axis]
 
 
-def _radices(length: int) -> tuple[int, ...]:
-    """The radices of a transform. Raises Refused for a length that has none."""
-    if length < 1:
-        raise Refused(f"a Fourier transform of length {length}")
-    if (prime := largest_prime(length)) > LARGEST_RADIX:
-        raise Refused(
-            f"a Fourier transform of length {length}, whose prime factor {prime} is above {LARGEST_RADIX}"
-        )
-    if (found := radices(length)) is None:
-        raise Refused(
-            f"a Fourier transform of length {length}, with tables of more than {MOST_TABLE_ELEMENTS} elements"
-        )
-    return found
+@dataclass(frozen=True)
+class _Source:
+    """One or both parts of a value, [parts, …], and which these are."""
+
+    parts: slice
+    node: Node
 
 
-def _sources(e: Builder, value: Pair) -> list[tuple[slice, Node]]:
-    """The planes of a value, [1 or 2, …], with which of both parts each has."""
+def _sources(e: Builder, value: Pair) -> list[_Source]:
+    """A value by its parts, together where they are in one tensor."""
     if value.planes is not None:
-        return [(slice(0, 2), value.planes)]
+        return [_Source(slice(0, 2), value.planes)]
     if value.is_real:
-        return [(slice(0, 1), e(aten.unsqueeze.default, e.re(value), 0))]
+        return [_Source(slice(0, 1), e(aten.unsqueeze.default, e.re(value), 0))]
     if value.interleaved is not None:
         rank = len(e.shape(value.interleaved))
         order = [rank - 1, *range(rank - 1)]
-        return [(slice(0, 2), e(aten.permute.default, value.interleaved, order))]
+        return [_Source(slice(0, 2), e(aten.permute.default, value.interleaved, order))]
     parts = (e(aten.unsqueeze.default, part, 0) for part in e.parts(value))
-    return [(slice(i, i + 1), part) for i, part in enumerate(parts)]
+    return [_Source(slice(i, i + 1), part) for i, part in enumerate(parts)]
 
 
 def transform(
-    e: Builder, value: Pair, axis: int, sign: int, scale: float, *, half: bool = False, parts: int = 2
+    e: Builder,
+    value: Pair,
+    axis: int,
+    sign: int,
+    scale: float,
+    *,
+    half: bool = False,
+    parts: int = 2,
 ) -> Pair:
-    """The transform along one axis; with `half`, its first half, and with `parts` of 1 its real part alone."""
-    shape = e.shape(_some(e, value))
-    length = _fixed(e, shape, axis)
-    stages = _radices(length)
-    dtype = _some(e, value).meta["val"].dtype
-    rank = len(shape)
-    last_first = [0, *(1 + i for i in range(rank) if i != axis), 1 + axis]
-    sources = [
-        (which, e(aten.unsqueeze.default, e(aten.permute.default, source, last_first), -1))
-        for which, source in _sources(e, value)
-    ]
-    before = 1
-    for i, radix in enumerate(stages):
-        last = i + 1 == len(stages)
-        outputs = (length // 2) // before + 1 if last and half else radix
-        name = f"dft_{before}_{radix}_{sign}_{outputs}_{scale if last else 1.0}_{dtype}"
-        args = before, radix, sign, outputs, scale if last else 1.0, dtype
-        table = e.constant(name, lambda args=args: stage_table(*args))
-        kept = parts if last else 2
-        made = [_stage(e, which, source, table, radix, kept) for which, source in sources]
-        whole = made[0] if len(made) == 1 else e(aten.add.Tensor, *made)
-        sources = [(slice(0, 2), whole)]
-        before *= radix
-    planes = e(aten.select.int, sources[0][1], -2, 0)
+    """The transform along one axis; with `half`, its first half, and with `parts` of 1 its real part alone.
+
+    Between stages the axis is [k1, …, ki, rest]: places out, of each stage one axis, and places left.
+    """
+    some = _some(e, value)
+    shape, dtype = e.shape(some), some.meta["val"].dtype
+    length = rest = _fixed(e, shape, axis)
+    stages = (length,) if half and length <= LONGEST_SPECTRUM else radices(length)
+    for i, radix in enumerate(stages[:-1]):
+        table = _table(e, dtype, stage_table, radix, sign, radix, 1.0)
+        rest //= radix
+        planes = _stage(e, value, table, axis + i, rest)
+        value = _twiddled(e, planes, _table(e, dtype, twiddles, radix, rest, sign), axis + i)
+    before = length // rest
+    outputs = (length // 2) // before + 1 if half else rest
+    table = _table(e, dtype, stage_table, rest, sign, outputs, scale)
+    if parts == 1:
+        table = e(aten.slice.Tensor, table, 0, 0, 1)
+    planes = _stage(e, value, table, axis + len(stages) - 1, 1)
+    planes = _in_order(e, planes, axis, len(stages))
     if half:
-        planes = e(aten.slice.Tensor, planes, -1, 0, length // 2 + 1)
-    order = [0, *range(1, 1 + axis), rank, *range(1 + axis, rank)]
-    planes = e(aten.permute.default, planes, order)
-    if parts == 1:
-        return Pair(re=e(aten.select.int, planes, 0, 0))
-    return Pair(planes=planes)
+        planes = e(aten.slice.Tensor, planes, 1 + axis, 0, length // 2 + 1)
+    return Pair(re=e(aten.select.int, planes, 0, 0)) if parts == 1 else Pair(planes=planes)
 
 
-def _stage(e: Builder, which: slice, source: Node, table: Node, radix: int, parts: int) -> Node:
-    """One stage of some planes: [planes, …, rest, prefix] to [parts, …, rest / radix, prefix * outputs]."""
-    *others, rest, before = e.extents(source)
-    split = e(aten.view.default, source, [*others, radix, rest // radix, before])
-    rank = len(others) - 1
-    # [batch…, rest, prefix, part, place in], to be multiplied by [prefix, part, place in, part, place out]
-    order = [*range(1, rank + 1), rank + 2, rank + 3, 0, rank + 1]
-    factor = e(aten.permute.default, split, order)
-    for _ in range(2):
-        factor = e(aten.unsqueeze.default, factor, -1)
-    if which != slice(0, 2):
-        table = e(aten.slice.Tensor, table, 1, which.start, which.stop)
-    if parts == 1:
-        table = e(aten.slice.Tensor, table, 3, 0, 1)
-    outputs = e.shape(table)[-1]
-    summed = e(aten.sum.dim_IntList, e(aten.mul.Tensor, factor, table), [-4, -3])
-    # [batch…, rest, prefix, part, place out]
-    order = [rank + 2, *range(rank), rank, rank + 3, rank + 1]
-    moved = e(aten.permute.default, summed, order)
-    return e(aten.view.default, moved, [parts, *others[1:], rest // radix, outputs * before])
+def _stage(e: Builder, value: Pair, table: Node, axis: int, rest: int) -> Node:
+    """One stage along `axis`, which is radix * rest places long.
+
+    Of [before…, radix * rest, behind…] it gives [parts, before…, outputs, rest, behind…].
+    """
+    kept, outputs, _, radix = e.shape(table)
+    made: list[Node] = []
+    for source in _sources(e, value):
+        extents = e.extents(source.node)
+        before, behind = extents[1 : 1 + axis], extents[2 + axis :]
+        split = e(aten.view.default, source.node, [extents[0], *before, radix, rest, *behind])
+        # [before…, 1, 1, parts in, radix, rest, behind…] by [parts out, outputs, parts in, radix, 1…]
+        order = [*range(1, 1 + axis), 0, *range(1 + axis, 3 + axis + len(behind))]
+        factor = e(aten.permute.default, split, order)
+        for _ in range(2):
+            factor = e(aten.unsqueeze.default, factor, axis)
+        own = table
+        if source.parts != slice(0, 2):
+            own = e(aten.slice.Tensor, table, 2, source.parts.start, source.parts.stop)
+        own = e(
+            aten.view.default, own, [kept, outputs, extents[0], radix, *[1] * (1 + len(behind))]
+        )
+        product = e(aten.mul.Tensor, factor, own)
+        made.append(e(aten.sum.dim_IntList, product, [axis + 2, axis + 3]))
+    whole = made[0] if len(made) == 1 else e(aten.add.Tensor, *made)
+    rank = len(e.shape(whole))
+    return e(aten.permute.default, whole, [axis, *(i for i in range(rank) if i != axis)])
+
+
+def _twiddled(e: Builder, planes: Node, factors: Node, axis: int) -> Pair:
+    """The product of what a stage gave, [parts, before…, radix, rest, behind…], with factors."""
+    behind = len(e.shape(planes)) - axis - 3
+    turned = [e(aten.select.int, factors, 0, part) for part in range(2)]
+    for _ in range(behind):
+        turned = [e(aten.unsqueeze.default, each, -1) for each in turned]
+    parts = [e(aten.select.int, planes, 0, part) for part in range(2)]
+    return Pair(*multiply(e, (parts[0], parts[1]), (turned[0], turned[1])))
+
+
+def _in_order(e: Builder, planes: Node, axis: int, stages: int) -> Node:
+    """[parts, before…, k1, …, kn, 1, behind…] with the places out as one axis, k1 innermost."""
+    planes = e(aten.squeeze.dim, planes, 1 + axis + stages)
+    if stages == 1:
+        return planes
+    first = 1 + axis
+    rank = len(e.shape(planes))
+    order = [*range(first), *reversed(range(first, first + stages)), *range(first + stages, rank)]
+    moved = e(aten.permute.default, planes, order)
+    extents = e.extents(moved)
+    joined = prod(extents[first : first + stages])
+    return e(aten.view.default, moved, [*extents[:first], joined, *extents[first + stages :]])
 
 
 def _some(e: Builder, value: Pair) -> Node:
@@ -278,24 +312,26 @@ def _c2r(
 
 
 def _to_real(e: Builder, value: Pair, axis: int, length: int, scale: float) -> Node:
-    """The real numbers of which half the spectrum is given; imaginary parts that have no place do not count."""
-    stages = _radices(length)
+    """The real numbers of which half the spectrum is given.
+
+    The imaginary parts of the first place and of that of half the length do not count, as in eager.
+    """
     half = length // 2 + 1
-    if len(stages) > 1:
+    if length > LONGEST_SPECTRUM:
         return e.re(transform(e, _whole(e, value, axis, length), axis, 1, scale, parts=1))
-    dtype = _some(e, value).meta["val"].dtype
-    rank = len(e.shape(_some(e, value)))
-    name = f"real_dft_{length}_{scale}_{dtype}"
-    table = e.constant(name, lambda: real_table(length, 1, scale, dtype))
+    table = _table(e, _some(e, value).meta["val"].dtype, real_table, length, 1, scale)
     made: list[Node] = []
-    for which, source in _sources(e, value):
-        source = e(aten.slice.Tensor, source, 1 + axis, 0, half)
-        order = [*(1 + i for i in range(rank) if i != axis), 0, 1 + axis]
-        factor = e(aten.unsqueeze.default, e(aten.permute.default, source, order), -1)
-        own = table if which == slice(0, 2) else e(aten.slice.Tensor, table, 0, which.start, which.stop)
-        made.append(e(aten.sum.dim_IntList, e(aten.mul.Tensor, factor, own), [-3, -2]))
-    whole = made[0] if len(made) == 1 else e(aten.add.Tensor, *made)
-    return e(aten.permute.default, whole, [*range(axis), rank - 1, *range(axis, rank - 1)])
+    for source in _sources(e, value):
+        rank = len(e.shape(source.node)) - 1
+        first = e(aten.slice.Tensor, source.node, 1 + axis, 0, half)
+        # [before…, 1, parts, half, behind…] by [length, parts, half, 1…]
+        order = [*range(1, 1 + axis), 0, *range(1 + axis, 1 + rank)]
+        factor = e(aten.unsqueeze.default, e(aten.permute.default, first, order), axis)
+        own = e(aten.slice.Tensor, table, 1, source.parts.start, source.parts.stop)
+        own = e(aten.view.default, own, [*e.shape(own), *[1] * (rank - 1 - axis)])
+        product = e(aten.mul.Tensor, factor, own)
+        made.append(e(aten.sum.dim_IntList, product, [axis + 1, axis + 2]))
+    return made[0] if len(made) == 1 else e(aten.add.Tensor, *made)
 
 
 def _whole(e: Builder, value: Pair, axis: int, length: int) -> Pair:
@@ -303,7 +339,9 @@ def _whole(e: Builder, value: Pair, axis: int, length: int) -> Pair:
 
     def whole(part: Node) -> tuple[Node, Node]:
         half = e(aten.slice.Tensor, part, axis, 0, length // 2 + 1)
-        return half, e(aten.flip.default, e(aten.slice.Tensor, half, axis, 1, (length + 1) // 2), [axis])
+        return half, e(
+            aten.flip.default, e(aten.slice.Tensor, half, axis, 1, (length + 1) // 2), [axis]
+        )
 
     re, im = (whole(part) for part in e.parts(value))
     return Pair(

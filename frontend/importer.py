@@ -142,7 +142,9 @@ class Importer:
         if node.target in DROPPED or node in self.unknown:
             return
         if isinstance(node.target, HigherOrderOperator):
-            self.unsupported.add(node, "it runs a part of the program under a condition, or many times")
+            self.unsupported.add(
+                node, "it runs a part of the program under a condition, or many times"
+            )
             return
         if is_symbolic(node.meta.get("val")) and (
             node.target in OF_SHAPES or not isinstance(node.target, OpOverload)
@@ -166,8 +168,6 @@ class Importer:
         if self.fallback == "eager" and not known:
             return
         try:
-            if node in self.reasons:
-                raise Refused(self.reasons[node])
             self._add_op(node)
         except Refused as reason:
             if self.fallback == "eager":
@@ -183,8 +183,8 @@ class Importer:
     def _add_op(self, node: torch.fx.Node) -> None:
         """Import a call as an operation of the dialect. Raises Refused, without words if there is none."""
         target: Any = node.target
-        if not isinstance(target, OpOverload):
-            raise Refused
+        if node in self.reasons or not isinstance(target, OpOverload):
+            raise Refused(self.reasons.get(node, ""))
         op_class = OPS_BY_ATEN.get(overload_name(node, self.sizes))
         if op_class is None:
             raise Refused

@@ -172,12 +172,12 @@ def results_of(graph: torch.fx.Graph) -> list[torch.fx.Node]:
     return [node for node in returned if isinstance(node, torch.fx.Node)]
 
 
-def _permuted(
-    graph: torch.fx.Graph, node: torch.fx.Node, order: Sequence[int]
-) -> torch.fx.Node:
+def _permuted(graph: torch.fx.Graph, node: torch.fx.Node, order: Sequence[int]) -> torch.fx.Node:
     with graph.inserting_before(graph.output_node()):
         name = f"{node.name}_in_memory"
-        moved = graph.create_node("call_function", aten.permute.default, (node, list(order)), name=name)
+        moved = graph.create_node(
+            "call_function", aten.permute.default, (node, list(order)), name=name
+        )
     moved.meta = node.meta | {"val": node.meta["val"].permute(order)}
     return moved
 
