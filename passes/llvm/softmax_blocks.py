@@ -131,7 +131,8 @@ class SoftmaxBlock(PackedBlock):
         products = self._products(buffers)
         products[0].prepare(self.entry)
         count = code.index((D0 + (part - 1)) // part, [end])
-        with code.loop(count, self.outer.induction_var.name_hint or "part") as chunk:
+        first = self.limits.first_part(self.constants.get(0), self.rows)
+        with code.loop(count, self.outer.induction_var.name_hint or "part", first) as chunk:
             self.outer.induction_var.replace_all_uses_with(chunk)
             length = self.limits.inside(end, chunk)
             self._pack(self.right, buffers, length, self.tile_n, depth, square)
@@ -156,9 +157,9 @@ class SoftmaxBlock(PackedBlock):
         def end_of_row(row: SSAValue) -> SSAValue:
             return code.smaller(length, limits.inside(limits.end_of_row(row), chunk))
 
-        if limits.found:
+        if limits.found or limits.begins:
             length = limits.inside(limits.end(first, last), chunk)
-            some = code.when(code.insert(arith.CmpiOp(length, self.constants.get(0), "sgt")))
+            some = code.when(limits.has_columns(length, chunk, limits.first_part(first, last)))
         with some:
             self._multiply_tiles(products[0], tile_m, (length, self.widths), depth)
             self.each_row.fold(
@@ -266,7 +267,7 @@ class SoftmaxBlock(PackedBlock):
 
     def _take_limits(self, value: PackBody) -> Limits:
         """Find what masks all columns from some one on; conditions that say no more are dropped."""
-        found: list[Limit] = []
+        found, begins = list[Limit](), list[Limit]()
         counters = Counters(self.m, self.n, self.inner.induction_var, self.outer.induction_var)
         outermost = True
         for guard, test in masks(self.exponent):
@@ -275,15 +276,19 @@ class SoftmaxBlock(PackedBlock):
                 bound = Bound.of(expr, test.operands_, counters.column)
                 if bound is not None and bound in value.positions:
                     continue
-                limit = Limit.of(expr, test.operands_, counters, self.part, self.parts)
-                if limit is not None:
+                sizes, index = (self.part, self.parts), (expr, test.operands_)
+                limit = Limit.of(index, counters, *sizes)
+                if (begin := Limit.of(index, counters, *sizes, begins=True)) is not None:
+                    begins.append(begin)
+                    whole = False
+                elif limit is not None:
                     found.append(limit)
                 elif self._bound(expr, test, self.m) not in self.bounds[self.m]:
                     whole = False
             outermost = outermost and whole
             if outermost:
                 self._drop(guard)
-        return Limits(self.code, counters, self.part, self.whole, tuple(found))
+        return Limits(self.code, counters, self.part, self.whole, tuple(found), tuple(begins))
 
     def _drop(self, guard: scf.IfOp) -> None:
         """Do what a condition guards without it: no loop goes where it does not hold."""
@@ -308,29 +313,33 @@ class SoftmaxBlock(PackedBlock):
             code.store(zero, self.scratch.weights, (D0, [row]))
             with code.loop(self.constants.get(self.size_n), "c") as column:
                 self._set_mean(row, column, zero)
-        if not self.limits.found:
+        if not self.limits.found and not self.limits.begins:
             return
         # The least of linear ends is concave: no row ends before both the first and the last one.
         top, bottom = self.constants.get(0), code.index(D0 - 1, [self.rows])
         least = code.smaller(*(self.limits.end_of_row(row) for row in (top, bottom)))
-        self._leave_out(value, top, least)
+        self._leave_out(value, top, least, self.whole)
+        if self.limits.begins:
+            self._leave_out(value, top, top, self.limits.begin(top, self.rows, latest=True))
         found = self.each_row.reduce(Combiner.ADD, zero, self.columns, lambda c: self._mean(top, c))
         with code.when(code.insert(arith.CmpfOp(found, found, "uno"))):
             with code.loop(self.columns, "c") as column:
                 self._set_mean(top, column, zero)
             with code.loop(tiles, "tile_m") as tile_m:
                 first, last = self._rows_of(tile_m)
-                self._leave_out(value, first, self.limits.end(first, last))
+                self._leave_out(value, first, self.limits.end(first, last), self.whole)
+                if (part := self.limits.first_part(first, last)) is not None:
+                    self._leave_out(value, first, top, code.index(D0 * self.part, [part]))
                 second = code.index(D0 + 1, [first])
                 with code.loop(last, "r", second) as row, code.loop(self.columns, "c") as column:
                     self._set_mean(row, column, self._mean(first, column))
 
-    def _leave_out(self, value: PackBody, row: SSAValue, end: SSAValue) -> None:
-        """Add 0 times the values from a column on to what a row carries: 0, or NaN."""
+    def _leave_out(self, value: PackBody, row: SSAValue, first: SSAValue, behind: SSAValue) -> None:
+        """Add 0 times the values of columns from `first` to `behind` to what a row carries: 0, or NaN."""
         code = self.code
         zero = emit_constant(code.builder, 0, self.element)
         column, position = self.value.body.block.args
-        with code.loop(self.whole, "left_out", end) as out, code.loop(self.columns, "c") as c:
+        with code.loop(behind, "left_out", first) as out, code.loop(self.columns, "c") as c:
             at: dict[SSAValue, SSAValue] = {column: c, position: out}
             at[self.outer.induction_var] = self.constants.get(0)
             element = widen(code, code.clone(value.ops, at)[value.element], self.element)

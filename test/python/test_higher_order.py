@@ -173,3 +173,43 @@ def test_a_graph_that_runs_in_pytorch_is_differentiated_with_its_regions() -> No
         torch.compile(program, backend="deplo")(mine).sum().backward()
     program(theirs).sum().backward()
     torch.testing.assert_close(mine.grad, theirs.grad)
+
+
+def _sliding(size: int, shift: int, is_guarded: bool) -> Program:
+    """Attention within a window before each row's own place, by products or by PyTorch's operator."""
+
+    def program(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        i = torch.arange(q.shape[-2])[:, None] + shift
+        j = torch.arange(k.shape[-2])
+        mask = (i >= j) & (i - j < size)
+        if is_guarded:
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return torch.where(mask, q @ k.mT, -torch.inf).softmax(-1) @ v
+
+    return program
+
+
+@pytest.mark.parametrize("nasty", [None, "nan", "inf"])
+@pytest.mark.parametrize("is_guarded", [True, False], ids=["guarded", "plain"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
+@pytest.mark.parametrize(
+    ("rows", "columns", "size", "shift"),
+    [(300, 300, 17, 0), (1100, 1100, 200, 0), (130, 900, 64, 770), (700, 700, 3, -5)],
+)
+def test_what_a_window_leaves_out_counts_as_in_eager(
+    rows: int,
+    columns: int,
+    size: int,
+    shift: int,
+    dtype: torch.dtype,
+    is_guarded: bool,
+    nasty: str | None,
+) -> None:
+    """0 times a value that is not finite is NaN, in rows that the window of no block reaches, too."""
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, n, 32).to(dtype) for n in (rows, columns, columns))
+    if nasty is not None:
+        v[0, columns // 3, 3] = float(nasty)
+    program = _sliding(size, shift, is_guarded)
+    compiled = deplo.compile(program, (q, k, v))
+    _agree(compiled(q, k, v), program(q, k, v), dtype)
