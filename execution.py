@@ -83,6 +83,7 @@ class Code:
             made = CudaProgram(plan) if self.target.is_gpu else CpuProgram(plan, self._library)
         name = "nvrtc" if self.target.is_gpu else "llvm -O3"
         self.compilation.seconds.append((name, time.perf_counter() - start))
+        self.compilation.begun.clear()
         return made
 
     def run(self, arguments: Sequence[Any], given: Sequence[Sequence[Any]] = ()) -> Sequence[Any]:

@@ -58,6 +58,8 @@ class Compilation:
     seconds: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     fallbacks: tuple[EagerCall, ...] = ()
     """What is to run in PyTorch."""
+    begun: list[object] = field(default_factory=list[object])
+    """The machine code that LLVM makes meanwhile: without this, nobody would wait for it."""
 
 
 def make_context() -> Context:

@@ -71,8 +71,8 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "assign-arena",
     ),
     "kernel-to-cuda": ("lower-to-cuda",),
-    "tile-to-llvm": (
-        "lower-tile-to-scf",
+    "tile-to-scf": ("lower-tile-to-scf", "inline-calls", "group-launches", "assign-arena"),
+    "scf-to-llvm": (
         "clip-loops",
         "interchange-columns",
         "relax-maxima{target=$target}",
@@ -92,9 +92,6 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "block-sums",
         "small-angles",
         "mark-independent",
-        "inline-calls",
-        "group-launches",
-        "assign-arena",
         "expand-math{target=$target}",
         "convert-scf-to-cf",
         "convert-to-llvm",
@@ -186,7 +183,7 @@ _BOTH = ("torch-to-tensor", "tensor-to-loop", "loop-to-tile")
 """The segments that every road has, whatever the target."""
 
 _CUDA_ROAD = (*_BOTH, "tile-to-kernel", "kernel-to-cuda")
-_CPU_ROAD = (*_BOTH, "tile-to-llvm")
+_CPU_ROAD = (*_BOTH, "tile-to-scf", "scf-to-llvm")
 _MLIR_ROAD = (*_BOTH, "tile-to-mlir")
 
 
@@ -368,7 +365,7 @@ _CLASSES: dict[str, type[NamedPipeline]] = {}
 
 def _make_class(name: str) -> type[NamedPipeline]:
     base: type[NamedPipeline] = (
-        CpuPipeline if name.endswith(("-to-llvm", "-to-mlir")) else CudaPipeline
+        CpuPipeline if name.endswith(("-to-scf", "-to-llvm", "-to-mlir")) else CudaPipeline
     )
     title = "".join(part.capitalize() for part in name.split("-")) + "Pipeline"
     members = {

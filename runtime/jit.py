@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import DeploError, MissingEnvironmentError
+from .background import Background
 from .cache import cache_key, open_cache
 
 _lock = threading.RLock()
@@ -74,7 +75,7 @@ def make_task(
 @cache
 def driver(arguments: int) -> Driver:
     """The driver of kernels with so many buffers and sizes."""
-    name = f"deplo_drive_{arguments}"
+    name = _driver_name(arguments)
     compiled = compile_kernel(name, _driver_source(name, arguments))
     return Driver(compiled.address, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compiled.address))
 
@@ -141,6 +142,10 @@ done:
   ret void
 }}
 """
+
+
+def _driver_name(arguments: int) -> str:
+    return f"deplo_drive_{arguments}"
 
 
 def _driver_source(name: str, arguments: int) -> str:
@@ -215,8 +220,22 @@ def compile_kernel(name: str, source: str) -> CompiledKernel:
         return _kernels[key]
 
 
+def begin(source: str) -> object:
+    """Begin to compile an LLVM IR module in the background, for whoever keeps what this gives."""
+    return _background.begin(source)
+
+
+def begin_driver(arguments: int) -> object:
+    """Begin to compile the driver of kernels with so many buffers and sizes."""
+    return begin(_driver_source(_driver_name(arguments), arguments))
+
+
 def compile_object(source: str) -> bytes:
     """The object file of an LLVM IR module, optimised for this CPU; from the cache if it is there."""
+    return _background.get(source)
+
+
+def _compile(source: str) -> bytes:
     cache = open_cache()
     key = cache_key(source, *host_cpu())
     code = cache.get("object", key)
@@ -224,6 +243,9 @@ def compile_object(source: str) -> bytes:
         code = _optimize(source)
         cache.put("object", key, code)
     return code
+
+
+_background = Background(_compile)
 
 
 def _optimize(source: str) -> bytes:
