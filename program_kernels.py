@@ -1,4 +1,4 @@
-"""A program's kernels are lowered for the CPU one after the other; LLVM compiles each while the next is lowered.
+"""A program's kernels are lowered for the CPU one by one; LLVM compiles each while the next is lowered.
 
     func.func @k_exp(...)   func.func @k_sum(...)   func.func @main(...)
 

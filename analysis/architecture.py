@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import cuda
-from ..dialects.inside import ops_in
+from ..dialects.inside import ops_in, ops_of
 from ..dialects.instructions import row_of
 from ..errors import DeploError
 from ..machine.matrix_instructions import MatrixInstruction
@@ -19,7 +19,7 @@ def require_architecture(module: ModuleOp, target: str) -> None:
     memory their launches ask for.
     """
     limit = TARGETS[target].block_shared_bytes if target in TARGETS else None
-    for function in [op for op in ops_in(module) if isinstance(op, cuda.FuncOp)]:
+    for function in ops_of(module, cuda.FuncOp):
         if limit is not None and function.shared_bytes > limit:
             raise DeploError(
                 f"@{function.sym_name.data} needs {function.shared_bytes} bytes of shared memory, "

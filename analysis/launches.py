@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xdsl.dialects import func
 from xdsl.ir import Operation
 
-from ..dialects.inside import ops_in
+from ..dialects.inside import ops_in, ops_of
 from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
 
@@ -38,6 +38,6 @@ def open_launches(module: Operation) -> Iterator[tuple[KernelOp, LaunchOp]]:
 
 def launches_of(module: Operation) -> Iterator[tuple[KernelOp, LaunchOp]]:
     """Each launch, with its kernel. Launches may change meanwhile; new kernels are not among them."""
-    for kernel in [op for op in ops_in(module) if isinstance(op, KernelOp)]:
-        for launch in [op for op in ops_in(kernel) if isinstance(op, LaunchOp)]:
+    for kernel in ops_of(module, KernelOp):
+        for launch in ops_of(kernel, LaunchOp):
             yield kernel, launch

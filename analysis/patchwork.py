@@ -14,7 +14,7 @@ from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
-from ..dialects.inside import ops_in
+from ..dialects.inside import ops_of
 from ..dialects.loop import KernelOp, LoadOp, TestOp
 from ..index.affine import divisions, leaves
 from .conditions import linear
@@ -61,7 +61,7 @@ def alternating_axes(kernel: KernelOp, axis_of: Mapping[SSAValue, int]) -> set[i
     """
     if not _is_from_pieces(kernel):
         return set()
-    tests = [op for op in ops_in(kernel) if isinstance(op, TestOp)]
+    tests = ops_of(kernel, TestOp)
     dims = [
         test.operands_[leaf.position]
         for test in tests
@@ -78,7 +78,7 @@ def _is_from_pieces(kernel: KernelOp) -> bool:
 
 
 def _loads(kernel: KernelOp) -> list[LoadOp]:
-    return [op for op in ops_in(kernel) if isinstance(op, LoadOp)]
+    return ops_of(kernel, LoadOp)
 
 
 def reads_windows(load: LoadOp) -> bool:

@@ -62,7 +62,7 @@ from xdsl.traits import SymbolOpInterface, SymbolTable
 
 from ..dialects import cuda
 from ..dialects.calls import OperandAttr
-from ..dialects.inside import ops_in
+from ..dialects.inside import ops_in, ops_of
 from ..dialects.kernel import AllocOp, CallOp, LaunchOp, LoopOp, TensorMapOp, TensorMapType
 from ..dialects.kernel_loop import loop_around
 from ..dialects.multiples import Multiple, multiple_of
@@ -242,7 +242,7 @@ def called_buffers(main: func.FuncOp) -> set[SSAValue]:
 
 def _arena_bytes(main: func.FuncOp) -> int | None:
     """The end of the last buffer in the arena; None if the sizes decide."""
-    allocs = [op for op in ops_in(main) if isinstance(op, AllocOp)]
+    allocs = ops_of(main, AllocOp)
     ends = [a.offset.data + buffer_bytes(a.result.type) for a in allocs if a.offset is not None]
     if any(isinstance(end, Size) for end in ends):
         return None

@@ -8,7 +8,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from ..dialects.inside import ops_in
+from ..dialects.inside import ops_of
 from ..dialects.loop import ForOp, KernelOp, LoadOp
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import shape_of
@@ -52,7 +52,7 @@ def least_bytes(kernel: KernelOp) -> int:
     Of what it reads under a condition nothing counts, and of rows that an index from memory says one.
     """
     read: dict[SSAValue, int] = {}
-    for load in [op for op in ops_in(kernel) if isinstance(op, LoadOp)]:
+    for load in ops_of(kernel, LoadOp):
         if load.memref in kernel.input_args and not _is_conditional(load):
             size = storage_bytes(load.result.type) * _elements_read(load)
             read[load.memref] = max(size, read.get(load.memref, 0))

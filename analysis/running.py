@@ -6,7 +6,7 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ..dialects.inside import ops_in
+from ..dialects.inside import ops_in, ops_of
 from ..dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, TestOp
 from .conditions import Linear, linear
 from .index import bounds, operand_ranges, simplify
@@ -54,7 +54,7 @@ def _read(load: LoadOp, counter: SSAValue, kernel: KernelOp) -> tuple[SSAValue, 
     producer = kernel.inputs[load.memref.index].owner
     if not isinstance(producer, KernelOp):
         return nothing
-    stores = [op for op in ops_in(producer) if isinstance(op, StoreOp)]
+    stores = ops_of(producer, StoreOp)
     if len(stores) != 1 or counter not in load.indices:
         return nothing
     along = AffineExpr.dimension(list(load.indices).index(counter))

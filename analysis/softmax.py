@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ..dialects.inside import ops_in
+from ..dialects.inside import ops_of
 from ..dialects.loop import ForOp, KernelOp, StoreOp
 from ..dialects.scalars import Combiner
 from ..dialects.sizes import Extent, static_extent
@@ -279,7 +279,7 @@ class _Finder:
     # ------------------------------------------------------------------ what else the kernels do
 
     def _stores(self, sweep: ForOp) -> list[StoreOp]:
-        ops = [op for op in ops_in(self.launch) if isinstance(op, StoreOp)]
+        ops = ops_of(self.launch, StoreOp)
         if any(op.parent is not self.launch.body.block for op in ops):
             raise Opaque("it stores under a condition")
         return ops

@@ -20,7 +20,7 @@ from math import prod
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
-from ..dialects.inside import ops_in
+from ..dialects.inside import ops_in, ops_of
 from ..dialects.kernel import WARP
 from ..dialects.loop import ForOp, LoadOp, StoreOp
 from ..dialects.scalars import storage_bytes
@@ -95,7 +95,7 @@ def find_tile(launch: LaunchOp, target: Target) -> Tile | str:
     """The tile that saves a launch the most sectors, or why there is none."""
     if any(isinstance(op, ForOp) for op in ops_in(launch)):
         return "its body has loops"
-    accesses = [op for op in ops_in(launch) if isinstance(op, LoadOp | StoreOp)]
+    accesses = ops_of(launch, LoadOp, StoreOp)
     loads = [op for op in accesses if isinstance(op, LoadOp)]
     found = {load: _axes_along(load, launch.body.block.args) for load in loads}
     across = {load: axes for load, axes in found.items() if len(launch.axes) - 1 in axes[1:]}

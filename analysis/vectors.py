@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..dialects.alignment import verify_aligned
 from ..dialects.index import linearize
-from ..dialects.inside import ops_in
+from ..dialects.inside import ops_of
 from ..dialects.kernel_vector import MAX_VECTOR_BYTES, WIDTHS
 from ..dialects.loop import LoadOp, StoreOp
 from ..dialects.scalars import storage_bytes
@@ -35,7 +35,7 @@ VECTOR = "vector"
 
 def accesses_along(counter: SSAValue, block: Block) -> list[Access]:
     """The loads and stores in a block whose index depends on a counter."""
-    found = [op for op in ops_in(block) if isinstance(op, Access)]
+    found = ops_of(block, Access)
     return [op for op in found if counter in op.indices]
 
 

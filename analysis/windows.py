@@ -11,7 +11,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ..dialects.inside import ops_in
+from ..dialects.inside import ops_in, ops_of
 from ..dialects.loop import ForOp, LoadOp, StoreOp
 from ..dialects.tile import LaunchOp
 from ..machine.matrix_instructions import HALVES
@@ -45,7 +45,7 @@ def window_elements(launch: LaunchOp) -> int | None:
     Neighbouring points of the innermost axis must read elements that are neighbours, or nearly so, or that
     `stage-windows` makes neighbours: those under a condition.
     """
-    loops = [op for op in ops_in(launch) if isinstance(op, ForOp)]
+    loops = ops_of(launch, ForOp)
     if not loops or not launch.axes:
         return None
     for loop in loops:
@@ -71,7 +71,7 @@ def rows_overlap(launch: LaunchOp) -> bool:
         return False
     row = launch.body.block.args[-2]
     counters: set[SSAValue] = {op.induction_var for op in ops_in(launch) if isinstance(op, ForOp)}
-    for load in [op for op in ops_in(launch) if isinstance(op, LoadOp)]:
+    for load in ops_of(launch, LoadOp):
         for expr in load.map.data.results:
             used = {load.indices[d] for d in expr.used_dims()}
             if used & counters and _coefficient(load, expr, row) == 1:

@@ -165,13 +165,20 @@ def _store(to: Scope, op: llvm.StoreOp) -> str:
 
 
 def _address(to: Scope, op: llvm.GEPOp) -> str:
-    given = iter(op.operands[1:])
+    base, *given = op.operands
+    left = iter(given)
     indices = [
-        _typed(to, next(given)) if number == llvm.GEP_USE_SSA_VAL else f"i32 {number}"
-        for number in op.rawConstantIndices.get_values()
+        _typed(to, next(left)) if number == llvm.GEP_USE_SSA_VAL else f"i32 {number}"
+        for number in _constant_indices(op.properties["rawConstantIndices"])
     ]
-    where = "inbounds " if op.inbounds else ""
-    return f"getelementptr {where}{type_text(op.elem_type)}, {', '.join([_typed(to, op.ptr), *indices])}"
+    where = "inbounds " if "inbounds" in op.properties else ""
+    element = type_text(op.properties["elem_type"])
+    return f"getelementptr {where}{element}, {', '.join([_typed(to, base), *indices])}"
+
+
+@lru_cache(64)
+def _constant_indices(indices: Any) -> Sequence[int]:
+    return indices.get_values()
 
 
 def _call(to: Scope, op: llvm.CallOp) -> str:

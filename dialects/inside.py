@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from xdsl.ir import Block, Operation, Region
 
 
@@ -22,6 +24,35 @@ def ops_in(root: Operation | Region | Block) -> list[Operation]:
             for region in root.regions:
                 _collect_all(region, found)
     return found
+
+
+Kind = TypeVar("Kind", bound=Operation)
+
+
+class _Kinds(dict[type[Operation], bool]):
+    """Whether classes are subclasses of some others."""
+
+    def __init__(self, kinds: tuple[type[Operation], ...]):
+        super().__init__()
+        self._kinds = kinds
+
+    def __missing__(self, kind: type[Operation]) -> bool:
+        self[kind] = issubclass(kind, self._kinds)
+        return self[kind]
+
+
+_KINDS: dict[tuple[type[Operation], ...], _Kinds] = {}
+
+
+def ops_of(root: Operation | Region | Block, *kinds: type[Kind]) -> list[Kind]:
+    """Those of `ops_in(root)` that are of one of the classes.
+
+    `isinstance` takes five times as long, for operations are abstract base classes.
+    """
+    if kinds not in _KINDS:
+        _KINDS[kinds] = _Kinds(kinds)
+    is_one = _KINDS[kinds]
+    return [op for op in ops_in(root) if is_one[type(op)]]  # pyright: ignore[reportReturnType]
 
 
 def _collect_all(region: Region, found: list[Operation]) -> None:

@@ -1,8 +1,8 @@
 """A thread that compiles kernels in the background, while passes lower the next ones.
 
 LLVM runs without Python's global lock, so that both are done at once. There is one thread, for llvmlite lets
-one call of LLVM run at a time, and it ends when nothing is left to do. A job that nobody holds any more is not
-done: a program that is compiled and dropped costs nothing. When a process is forked, the thread has ended.
+one call of LLVM run at a time, and it ends when nothing is left to do. A job that nobody holds any more is
+dropped: a program that is compiled and not run costs little. A process is forked when the thread has ended.
 """
 
 from __future__ import annotations

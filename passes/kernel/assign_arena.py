@@ -38,7 +38,7 @@ from ...analysis.cost import hints_of, trips
 from ...analysis.index import always_holds
 from ...analysis.launch_groups import groups_of, users_of
 from ...analysis.plan import buffer_bytes
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.kernel import AllocOp, CallOp, LaunchOp, LoopOp
 from ...dialects.kernel_loop import loop_around
 from ...dialects.sizes import Extent, ExtentAttr, Size, extent_expr, shape_of, static_extent
@@ -81,7 +81,7 @@ def _is_host(function: func.FuncOp) -> bool:
 
 
 def _place_buffers(function: func.FuncOp) -> None:
-    steps = [op for op in ops_in(function) if isinstance(op, LaunchOp | CallOp)]
+    steps = ops_of(function, LaunchOp, CallOp)
     number: dict[Operation, int] = {
         step: i for i, group in enumerate(groups_of(steps)) for step in group
     }
@@ -91,7 +91,7 @@ def _place_buffers(function: func.FuncOp) -> None:
     spans |= {op: _span(op, number) for op in ops_in(function) if isinstance(op, LoopOp)}
     lifetimes: list[_Lifetime] = []
     said = {n for type in function.function_type.inputs for n in _symbols(type)}
-    for alloc in [op for op in ops_in(function) if isinstance(op, AllocOp)]:
+    for alloc in ops_of(function, AllocOp):
         users = {_user_beside(alloc, user) for user in users_of(alloc.result)}
         if users and users <= spans.keys() and _symbols(alloc.result.type) <= said:
             size = _aligned(buffer_bytes(alloc.result.type))

@@ -25,7 +25,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...errors import DeploError
 from ..decisions import record
 
@@ -77,7 +77,7 @@ class InlineCallsPass(ModulePass):
 
 def _calls_in(root: Operation) -> dict[func.CallOp, func.FuncOp]:
     """The calls in an operation of functions of one block, with these."""
-    calls = [op for op in ops_in(root) if isinstance(op, func.CallOp)]
+    calls = ops_of(root, func.CallOp)
     callees = {call: SymbolTable.lookup_symbol(call, call.callee) for call in calls}
     return {
         call: callee

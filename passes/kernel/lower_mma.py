@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import FloatAttr, MemRefType, f32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.kernel import MmaOp, WgmmaOp
 from ...dialects.tile_mma import MmaOp as TileMmaOp
 from ...dialects.tile_mma import WgmmaOp as TileWgmmaOp
@@ -37,7 +37,7 @@ def _sum_with(product: SSAValue) -> SUMS | None:
 
 def lower_mma(entry: Block) -> None:
     """Turn `tile.mma` into `kernel.mma`; products begin with the sums that they go into."""
-    for op in [o for o in ops_in(entry) if isinstance(o, TileMmaOp | WgmmaOp)]:
+    for op in ops_of(entry, TileMmaOp, WgmmaOp):
         adds = _sums_with(op)
         results: list[SSAValue] = list(op.products)
         sums = list[SSAValue]()

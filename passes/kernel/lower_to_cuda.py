@@ -43,7 +43,7 @@ from ...analysis.sizes import symbols_used
 from ...dialects import cuda, kernel
 from ...dialects.cuda_names import IDENTIFIER, RESERVED
 from ...dialects.cuda_scalars import describe
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.tensor_map import TensorMapType
 from ...errors import DeploError
 from ...machine.cuda_scalars import FUNCTIONS
@@ -97,7 +97,7 @@ def _place_shared(function: kernel.FuncOp) -> dict[Operation, int]:
     places: dict[Operation, int] = {}
     if function.shared_bytes > kernel.MAX_STATIC_SHARED_BYTES:
         end = 0
-        for op in [o for o in ops_in(function) if isinstance(o, kernel.SharedOp)]:
+        for op in ops_of(function, kernel.SharedOp):
             places[op] = -(-end // op.alignment) * op.alignment
             end = places[op] + op.size
     return places
@@ -158,6 +158,6 @@ class LowerToCudaPass(ModulePass):
             function.erase()
             reason = f"indices are {new.index_type}"
             record(self.name, names[old], True, reason, new)
-        for launch in [o for o in ops_in(op) if isinstance(o, kernel.LaunchOp)]:
+        for launch in ops_of(op, kernel.LaunchOp):
             old = launch.kernel.root_reference.data
             launch.kernel = SymbolRefAttr(names.get(old, old))

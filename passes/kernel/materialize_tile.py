@@ -34,7 +34,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import extent_range, simplify
 from ...dialects.index import delinearize
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.kernel import (
     MAX_SHARED_BYTES,
     BlockIdOp,
@@ -138,7 +138,7 @@ def build_kernel(kernel: KernelOp, launch: LaunchOp, name: str) -> Device:
         )
         lower_stages(machine)
         maps = machine.tensor_maps
-        for fold in [o for o in ops_in(function) if isinstance(o, CombineOp | PrefixOp)]:
+        for fold in ops_of(function, CombineOp, PrefixOp):
             lower_fold(fold, by_level[Level.THREAD], machine)
     for level, number in numbers.items():
         after = Builder(InsertPoint.after(number.owner))  # pyright: ignore[reportArgumentType]

@@ -35,7 +35,7 @@ from xdsl.ir.affine import (
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.kernel import FuncOp
 from ...dialects.loop import TestOp
 from ...errors import counted
@@ -74,7 +74,7 @@ def _split(term: AffineExpr) -> tuple[AffineExpr | None, int]:
 def tighten(function: FuncOp) -> None:
     """Divide common factors out of the conditions of a kernel, and let equal ones of a block be one."""
     known: dict[tuple[Block | None, object, tuple[SSAValue, ...]], TestOp] = {}
-    for test in [op for op in ops_in(function) if isinstance(op, TestOp)]:
+    for test in ops_of(function, TestOp):
         new = TestOp([tightened(expr) for expr in test.exprs], test.operands_)
         first = known.setdefault((test.parent, new.set, tuple(new.operands_)), new)
         if first is new:

@@ -35,7 +35,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.kernel import BarrierOp, FuncOp, MbarrierWaitOp, WgmmaOp, WgmmaWaitOp
 from ...errors import counted
 from ..decisions import record
@@ -58,7 +58,7 @@ def find_pipeline(loop: scf.ForOp) -> Pipeline | str:
     if not products:
         return "it has no products of warpgroups"
     first, last = ops.index(products[0]), ops.index(products[-1])
-    barriers = [op for op in ops_in(loop.body) if isinstance(op, BarrierOp)]
+    barriers = ops_of(loop.body, BarrierOp)
     if len(barriers) != 1 or barriers[0] not in ops[:first]:
         return "no one barrier stands in front of its products"
     at = ops.index(barriers[0])
@@ -129,7 +129,7 @@ class OverlapProductsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in [o for o in op.body.block.ops if isinstance(o, FuncOp)]:
-            loops = [o for o in ops_in(function) if isinstance(o, scf.ForOp)]
+            loops = ops_of(function, scf.ForOp)
             found = {loop: find_pipeline(loop) for loop in loops}
             changed = [each for each in found.values() if isinstance(each, Pipeline)]
             for each in changed:

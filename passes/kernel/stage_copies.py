@@ -38,7 +38,7 @@ from ...analysis.bank_conflicts import loads_of
 from ...analysis.copies import copy_elements
 from ...analysis.index import Range, always_holds, operand_ranges, simplify
 from ...dialects.index import Index, delinearize
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.kernel import (
     AsyncCommitOp,
     AsyncCopyOp,
@@ -65,7 +65,7 @@ D0, D1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
 def lower_stages(machine: Machine) -> None:
     """Lower all slabs of a kernel; those whose copies stand together share what they wait for."""
     function = machine.function
-    stages = [op for op in ops_in(function) if isinstance(op, StageOp)]
+    stages = ops_of(function, StageOp)
     for first in [op for op in stages if not isinstance(op.prev_op, StageOp)]:
         together: list[StageOp] = []
         op: Operation | None = first

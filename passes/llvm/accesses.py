@@ -84,7 +84,17 @@ def insert(
     op = kind.create(
         operands=operands, result_types=(result,), properties=properties, attributes=attributes
     )
-    return builder.insert(op).results[0]
+    place(builder, op)
+    return op.results[0]
+
+
+def place(builder: Builder, op: Operation) -> None:
+    """Insert an operation; nobody listens to the builders here, and none is implicit."""
+    point = builder.insertion_point
+    if point.insert_before is None:
+        point.block.add_op(op)
+    else:
+        point.block.insert_op_before(op, point.insert_before)
 
 
 def convert_type(type: Attribute) -> Attribute:

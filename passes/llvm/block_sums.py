@@ -39,7 +39,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import constant_of
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import IndexOp, LoadOp
 from ...dialects.schedule import ScheduleAttr, schedule_of
 from ..lower_loops import IndexConstants
@@ -83,7 +83,7 @@ def becomes_vectors(loop: scf.ForOp, sums: list[arith.AddfOp | None]) -> bool:
     """Whether LLVM may make vectors of an innermost loop: its terms lie side by side in memory."""
     if not all(op is None or FastMathFlag.REASSOC in op.fastmath.data for op in sums):
         return False
-    loads = [op for op in ops_in(loop.body) if isinstance(op, LoadOp)]
+    loads = ops_of(loop.body, LoadOp)
     computed = {v.owner for op in loads for v in op.indices if isinstance(v, OpResult)}
     return not any(loop.is_ancestor(op) and not isinstance(op, IndexOp) for op in computed)
 

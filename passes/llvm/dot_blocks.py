@@ -31,7 +31,7 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.scalars import Combiner
 from ...dialects.tile import LaunchOp
@@ -69,7 +69,7 @@ class DotBlock(ContractionBlock):
 
     def sweeps(self) -> tuple[ForOp, ForOp]:
         """The one loop over K."""
-        loops = [op for op in ops_in(self.launch) if isinstance(op, ForOp)]
+        loops = ops_of(self.launch, ForOp)
         if len(loops) != 1 or not loops[0].res or not isinstance(loops[0].extent.data, int):
             raise DeploError("a dot tile folds one loop of a constant length")
         return loops[0], loops[0]

@@ -32,7 +32,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import linear
 from ...dialects.index import linearize
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import StoreOp
 from ...dialects.sizes import shape_of
 from .kernel_loops import NOT_CONCERNED, change_loops
@@ -57,7 +57,7 @@ def _hide(loop: scf.ForOp) -> str | None:
     if any(isinstance(op, scf.ForOp) for op in ops_in(loop.body)):
         return NOT_CONCERNED
     counter = loop.body.block.args[0]
-    stores = [op for op in ops_in(loop.body) if isinstance(op, StoreOp)]
+    stores = ops_of(loop.body, StoreOp)
     found = Counter((op.memref, _stride(op, counter)) for op in stores)
     if not any(MOST_NEIGHBOURS < count <= stride for (_, stride), count in found.items()):
         return "it stores few neighbours"

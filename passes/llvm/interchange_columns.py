@@ -44,7 +44,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.columns import walks_columns
 from ...analysis.index import constant_of
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 from .block_sums import CHAIN, carry_wide, is_long, sums_of
 from .kernel_loops import NOT_CONCERNED, change_loops, function_of
@@ -63,7 +63,7 @@ def _reason(loop: scf.ForOp) -> str | None:
     if columns is None or (constant_of(loop.lb), constant_of(loop.step)) != (0, 1) or loop.res:
         return "the number of columns is not known"
     block = loop.body.block
-    sweeps = [op for op in ops_in(block) if isinstance(op, scf.ForOp)]
+    sweeps = ops_of(block, scf.ForOp)
     if not any(sweep.res for sweep in sweeps):
         return "nothing is reduced"
     stored = {op.memref for op in ops_in(block) if isinstance(op, StoreOp)}
@@ -369,7 +369,7 @@ def _change(loop: scf.ForOp) -> str | None:
         return NOT_CONCERNED
     if (reason := _reason(loop)) is not None:
         return reason
-    for sweep in [op for op in ops_in(loop.body) if isinstance(op, scf.ForOp)]:
+    for sweep in ops_of(loop.body, scf.ForOp):
         if any(isinstance(op, scf.ForOp) for op in ops_in(sweep.body)) and is_long(sweep):
             carry_wide(sweep)
     return _Interchange(loop, function_of(loop).body.block).run()

@@ -34,7 +34,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.conditions import linear
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp, TestOp
 from ...dialects.schedule import SCHEDULE_ATTRIBUTE, schedule_of
 from ..decisions import record
@@ -72,7 +72,7 @@ def why_not(loop: scf.ForOp) -> str | None:
 
 def _writes_apart(loop: scf.ForOp) -> bool:
     """Whether all that an iteration writes lies in lines of its own, and nobody else reads these."""
-    accesses = [op for op in ops_in(loop.body) if isinstance(op, LoadOp | StoreOp)]
+    accesses = ops_of(loop.body, LoadOp, StoreOp)
     written = {op.memref for op in accesses if isinstance(op, StoreOp)}
     for memref in written:
         lines = [set(_own_lines(op, loop)) for op in accesses if op.memref is memref]

@@ -35,7 +35,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...analysis.index import constant_of
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import schedule_of
@@ -155,7 +155,7 @@ class KeepInOutputPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Look at every store that is the end of a loop."""
         for function in kernels_of(op):
-            stores = [o for o in ops_in(function) if isinstance(o, StoreOp)]
+            stores = ops_of(function, StoreOp)
             kept, reasons = 0, dict[str, None]()
             for store in stores:
                 loop = store.parent_op()

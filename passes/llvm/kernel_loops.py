@@ -8,7 +8,7 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.schedule import KERNEL_ATTRIBUTE
 from ...errors import counted
 from ..decisions import record
@@ -53,7 +53,7 @@ def change_loops(
     concerned. Loops are those there were before the first was changed.
     """
     for function in kernels_of(module):
-        loops = [op for op in ops_in(function) if isinstance(op, scf.ForOp)]
+        loops = ops_of(function, scf.ForOp)
         reasons = [change(loop) for loop in (reversed(loops) if inner_first else loops)]
         count = reasons.count(None)
         why = "; ".join(dict.fromkeys(reason for reason in reasons if reason)) or none

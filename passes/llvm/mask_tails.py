@@ -37,7 +37,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.cost import FUNCTION_WORK, scalar_work
 from ...analysis.index import constant_of
 from ...analysis.windows import stride_along
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import schedule_of
@@ -103,7 +103,7 @@ def _skips(loop: scf.ForOp, *, computes: bool) -> bool:
 
     Where other loads read these, vectors are shuffled, which is worth it in a loop that `computes` functions.
     """
-    loads = [op for op in ops_in(loop.body) if isinstance(op, LoadOp)]
+    loads = ops_of(loop.body, LoadOp)
     strides = [(op.memref, stride_along(op, loop.body.block.args[0])) for op in loads]
     found = Counter((memref, stride) for memref, stride in strides if stride > 1)
     return any(not computes or count < stride for (_, stride), count in found.items())

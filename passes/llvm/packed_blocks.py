@@ -36,7 +36,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.tile import LaunchOp
 from ...dialects.tile_pack import PackOp, PackYieldOp
@@ -86,7 +86,7 @@ class PackedBlock(ContractionBlock):
     """The same where it has `mma` also."""
 
     def __init__(self, launch: LaunchOp, entry: Block, constants: IndexConstants):
-        self.packs = [op for op in ops_in(launch) if isinstance(op, PackOp)]
+        self.packs = ops_of(launch, PackOp)
         super().__init__(launch, entry, constants)
         assert launch.schedule is not None
         if launch.schedule.get("pairs") == 1:

@@ -48,7 +48,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.columns import walks_columns
 from ...analysis.index import constant_of
 from ...dialects.index import linearize
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import schedule_of
@@ -284,7 +284,7 @@ class PrefetchSweepsPass(ModulePass):
         written = {op.memref for op in ops_in(function) if isinstance(op, StoreOp)}
         seen: set[Hashable] = set()
         count, reasons = 0, dict[str, None]()
-        for loop in [o for o in ops_in(function) if isinstance(o, scf.ForOp)]:
+        for loop in ops_of(function, scf.ForOp):
             if any(isinstance(inner, scf.ForOp) for inner in ops_in(loop.body)):
                 continue
             length = _length(loop)

@@ -28,7 +28,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import always_holds, operand_ranges, simplify
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 from ...index.affine import count_symbols
 from ..replacing import decide, replace
@@ -100,7 +100,7 @@ def _split(loop: scf.ForOp, at: Cut) -> list[scf.ForOp]:
 
 def _decide(part: scf.ForOp, at: Cut, *, before: bool) -> None:
     """Take out of a part of a loop the conditions that say the same before a place, or from there on."""
-    for test in [op for op in ops_in(part.body) if isinstance(op, TestOp)]:
+    for test in ops_of(part.body, TestOp):
         if test.parent is None:
             continue  # it stood in a branch that is not taken
         known: dict[int, bool] = {}

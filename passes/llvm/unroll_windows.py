@@ -32,7 +32,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import constant_of
 from ...analysis.windows import MOST_STEPS
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from .kernel_loops import NOT_CONCERNED, change_loops
 
 MOST_OPERATIONS = 300
@@ -41,7 +41,7 @@ MOST_OPERATIONS = 300
 
 def is_window(loop: scf.ForOp) -> bool:
     """Whether a loop reduces something in a few steps, and so do all those in it, and it is unrolled."""
-    loops = [op for op in ops_in(loop) if isinstance(op, scf.ForOp)]
+    loops = ops_of(loop, scf.ForOp)
     if not all(each.res and (constant_of(each.ub) or inf) <= MOST_STEPS for each in loops):
         return False
     return _operations(loop) <= MOST_OPERATIONS

@@ -33,7 +33,7 @@ from xdsl.rewriter import InsertPoint
 from ...analysis.conditions import Linear, linear, slope_along
 from ...analysis.index import operand_ranges, simplify
 from ...dialects.index import normalize_operands
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.loop import ForOp, LoadOp, StoreOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
@@ -65,7 +65,7 @@ def lower_windows(
     """
     width = launch.schedule and launch.schedule.get("width")
     bits = (width or 0) if vectors else 0
-    for pack in [op for op in ops_in(launch) if isinstance(op, PackOp)]:
+    for pack in ops_of(launch, PackOp):
         rows, columns = pack.shape
         phases = pack.phase_count
         type = MemRefType(pack.element.type, [rows, phases, -(-columns // phases)])

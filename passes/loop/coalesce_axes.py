@@ -33,7 +33,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.index import operand_ranges, simplify
 from ...dialects.index import dims_in_order, linearize
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import shape_of
 from ...errors import counted
@@ -126,7 +126,7 @@ def coalesce(outer: ForOp, inner: ForOp) -> ForOp:
 def pairs(kernel: KernelOp) -> Iterator[tuple[ForOp, ForOp]]:
     """The loops that are all that another loop does, innermost first, but for the axes of a launch."""
     axes = perfect_nest(kernel)
-    for loop in reversed([o for o in ops_in(kernel) if isinstance(o, ForOp)]):
+    for loop in reversed(ops_of(kernel, ForOp)):
         inner = inner_of(loop)
         if inner is not None and loop not in axes:
             yield loop, inner
@@ -139,7 +139,7 @@ class CoalesceAxesPass(ModulePass):
     name = PASS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in ops_of(op, KernelOp):
             count, reason = 0, "no loop is all that another one does"
             for outer, inner in pairs(kernel):
                 found = obstacle(outer, inner)

@@ -43,7 +43,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import operand_ranges, simplify
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, IndexOp, KernelOp, YieldOp
 from ...dialects.scalars import Combiner, identity, is_bool, is_weighted
 from ...dialects.sizes import Extent, extent_expr
@@ -336,7 +336,7 @@ class CollapseReducePass(ModulePass):
     name = PASS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in ops_of(op, KernelOp):
             count, reason = 0, "there is no reduction"
             inner_first = reversed([o for o in ops_in(kernel) if isinstance(o, ForOp) and o.res])
             for loop in inner_first:

@@ -24,7 +24,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure, is_side_effect_free
 
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, YieldOp
 from ...dialects.loop_access import may_stop
 from ...dialects.tile import StageOp
@@ -163,7 +163,7 @@ class DedupLoadsPass(ModulePass):
     name = "dedup-loads"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in ops_of(op, KernelOp):
             removed = dedup_kernel(kernel)
             reason = f"removed {removed} operations" if removed else "nothing is computed twice"
             record(self.name, kernel.sym_name.data, removed > 0, reason, kernel)

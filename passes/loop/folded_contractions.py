@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...analysis.cost import elements, trips
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, YieldOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import Extent
@@ -247,7 +247,7 @@ def _counters_in(load: LoadOp, chain: Chain) -> dict[SSAValue, Counters]:
 
 
 def _loads(op: Operation) -> list[LoadOp]:
-    return [each for each in ops_in(op) if isinstance(each, LoadOp)]
+    return ops_of(op, LoadOp)
 
 
 def _elementwise_producer(load: LoadOp) -> tuple[KernelOp, Chain] | None:

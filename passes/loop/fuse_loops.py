@@ -51,7 +51,7 @@ from ...analysis.cost import (
 )
 from ...analysis.running import has_running_fold, is_running
 from ...dialects.index import ZERO
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, KernelOp, LoadOp
 from ...dialects.scalars import is_bool
 from ...dialects.sizes import shape_of
@@ -241,7 +241,7 @@ def _selection(
     """The producer, if merging it lets `collapse-reduce` put one iteration in the place of a reduction."""
     result = producer.output_args[0].type
     assert isinstance(result, MemRefType)
-    compared = [o for o in ops_in(producer) if isinstance(o, arith.CmpiOp)]
+    compared = ops_of(producer, arith.CmpiOp)
     if not is_bool(result.element_type) or checks(producer):
         return None
     if not any(compare.predicate.value.data in (EQ, NE) for compare in compared):
@@ -386,7 +386,7 @@ class FuseLoopsPass(ModulePass):
     """Decline merges that recompute more than the traffic that they save is worth."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kernels = [o for o in ops_in(op) if isinstance(o, KernelOp)]
+        kernels = ops_of(op, KernelOp)
         position = {kernel: i for i, kernel in enumerate(kernels)}
         target = get_target(self.target)
         program = _Program(position, target.processors, target.is_gpu, self.fusion_guard)

@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, YieldOp
 from ..decisions import record
 from .dedup_loads import dedup_kernel, is_reusable
@@ -128,7 +128,7 @@ class HoistInvariantsPass(ModulePass):
     name = "hoist-invariants"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in ops_of(op, KernelOp):
             moved = hoist_block(kernel.body.block)
             if moved:  # what several loops have in common is one now, which all may follow
                 dedup_kernel(kernel)

@@ -30,7 +30,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, size_bytes, trips
 from ...analysis.index import operand_ranges, simplify
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import AccumulateOp, ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import Extent
 from ...index.affine import replace_dims
@@ -148,7 +148,7 @@ def _around(op: Operation) -> Iterator[ForOp]:
 def _walks(kernel: KernelOp) -> set[bool]:
     """Whether the last loop walks along the last axis of what is stored."""
     counter = perfect_nest(kernel)[-1].induction_var
-    stores = [o for o in ops_in(kernel) if isinstance(o, StoreOp)]
+    stores = ops_of(kernel, StoreOp)
     return {
         any(store.indices[d] is counter for d in store.map.data.results[-1].used_dims())
         for store in stores
@@ -203,7 +203,7 @@ def join(first: KernelOp, second: KernelOp, depth: int) -> KernelOp:
 def _read_stored(joined: KernelOp) -> None:
     """Have what loads from an output take the value that is stored there."""
     stored = {o.memref: o.value for o in ops_in(joined) if isinstance(o, StoreOp)}
-    for load in [o for o in ops_in(joined) if isinstance(o, LoadOp)]:
+    for load in ops_of(joined, LoadOp):
         if load.memref in joined.output_args:
             load.result.replace_all_uses_with(stored[load.memref])
             load.detach()
@@ -297,11 +297,11 @@ class JoinKernelsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with hints_of(op):
-            for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+            for kernel in ops_of(op, KernelOp):
                 joined: KernelOp | None = kernel
                 while joined is not None:
                     joined = self._join_earlier(joined)
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in ops_of(op, KernelOp):
             drop_unread(kernel)
 
     def _join_earlier(self, second: KernelOp) -> KernelOp | None:

@@ -23,7 +23,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import size_bytes
 from ...analysis.equivalence import equivalent
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, YieldOp
 from ..decisions import record
 from ..replacing import rename
@@ -137,7 +137,7 @@ class MergeSiblingsPass(ModulePass):
     name = PASS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kernels = [o for o in ops_in(op) if isinstance(o, KernelOp)]
+        kernels = ops_of(op, KernelOp)
         position: dict[Operation, int] = {o: i for i, o in enumerate(ops_in(op))}
         groups: list[list[KernelOp]] = []
         for kernel in kernels:

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from ...analysis.cost import work
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, KernelOp
 from ..decisions import record
 from ..symbol_names import FreshNames
@@ -40,7 +40,7 @@ class NameKernelsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         names = FreshNames(())
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in ops_of(op, KernelOp):
             old = kernel.sym_name.data
             new = names.fresh(f"k_{kernel.outputs[0].name_hint or 'value'}_{kind_of(kernel)}")
             if old == new:

@@ -22,7 +22,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import KernelOp, LoadOp, StoreOp
 from ...errors import counted
 from ..decisions import record
@@ -124,7 +124,7 @@ class NarrowResultsPass(ModulePass):
     name = "narrow-results"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kernels = [o for o in ops_in(op) if isinstance(o, KernelOp)]
+        kernels = ops_of(op, KernelOp)
         for kernel in kernels:
             _round_in_branches(kernel)
         for kernel in kernels:

@@ -32,7 +32,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.index import known_extent, value_range
 from ...dialects.allowed_sizes import allowed_at, allowing
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import CheckedIndexOp, KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import Extent, Size, is_at_most
 from ...index.ranges import numbers
@@ -248,7 +248,7 @@ class ProveIndicesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with allowing(allowed_at(op)):
             known: dict[SSAValue, _Limits] = {}
-            for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+            for kernel in ops_of(op, KernelOp):
                 proven, count = prove_kernel(kernel, known)
                 if count:
                     reason = f"{proven} of {count} indices from data are surely inside"

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, KernelOp, StoreOp, YieldOp
 from ..decisions import record
 from .dedup_loads import dedup_kernel
@@ -114,7 +114,7 @@ class ShareSweepsPass(ModulePass):
     name = PASS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in ops_of(op, KernelOp):
             joined = share_in_block(kernel.body.block)
             if joined:
                 dedup_kernel(kernel)

@@ -25,7 +25,7 @@ from xdsl.rewriter import Rewriter
 from ...analysis.conditions import linear
 from ...analysis.cost import trips
 from ...analysis.windows import MOST_STEPS
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import shape_of, tensor_of
 from ..decisions import record
@@ -143,7 +143,7 @@ class TransposeResultsPass(ModulePass):
     name = "transpose-results"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in ops_of(op, KernelOp):
             orders = {_order(kernel, position) for position in range(len(kernel.outputs))}
             reasons = sorted(each for each in orders if isinstance(each, str))
             order = orders.pop() if len(orders) == 1 else "its results would have different orders"

@@ -36,7 +36,7 @@ from ...analysis.cost import trips
 from ...analysis.launches import open_kernels
 from ...analysis.products import goes_straight
 from ...analysis.windows import MOST_STEPS, stride_along
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp
 from ...dialects.sizes import Extent, static_extent, tensor_of
 from ...index.affine import replace_dims
@@ -93,7 +93,7 @@ def _find_rows(kernel: KernelOp) -> tuple[LoadOp, list[SSAValue]] | str:
     if len(sweeps) < 2 or trips(sweeps[-1].extent.data) > MOST_STEPS:
         return "it is a contraction"
     inner = [op.induction_var for op in sweeps]
-    for load in [op for op in ops_in(kernel) if isinstance(op, LoadOp)]:
+    for load in ops_of(kernel, LoadOp):
         row = [loop for loop in loops if loop.induction_var in load.indices]
         alone = load.memref.has_one_use() and load.parent_op() is sweeps[-1]
         if len(row) != 1 or not alone or not {*inner}.issubset(load.indices):

@@ -36,7 +36,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...analysis.vectors import VECTOR
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import ForOp, TestOp
 from ...dialects.sizes import static_extent
@@ -163,7 +163,7 @@ def may_be_vector(launch: LaunchOp, position: int) -> str | None:
     if any(isinstance(op, ForOp) for op in ops_in(launch)):
         return "each point runs a loop"
     found = find_guard(launch)
-    branches = [op for op in ops_in(launch) if isinstance(op, scf.IfOp)]
+    branches = ops_of(launch, scf.IfOp)
     if branches != ([] if found is None else [found[1]]):
         return "a condition stands inside of its body"
     if found is None or counter not in found[0].operands_:

@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.copies import bulk_refusal, copy_elements
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.loop import ForOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport, TransportAttr
@@ -43,7 +43,7 @@ NUMBERS = ("pad", "buffers", "swizzle", "multicast")
 
 def slabs_of(launch: LaunchOp) -> list[StageOp]:
     """The copies that the threads of a block make together, in order."""
-    return [op for op in ops_in(launch) if isinstance(op, StageOp)]
+    return ops_of(launch, StageOp)
 
 
 def _row_of(stage: StageOp) -> int:

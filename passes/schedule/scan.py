@@ -40,7 +40,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.running import FEWEST
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import ForOp, IndexOp, LoadOp, StoreOp, TestOp
 from ...dialects.scalars import storage_bytes
@@ -84,7 +84,7 @@ def widest_vector(launch: LaunchOp, scan: Scan) -> int:
     """Neighbours that a thread loads and stores at once: whole parts and rows are made of them."""
     if not isinstance(scan.extent, int):
         return 1
-    accesses = [op for op in ops_in(launch) if isinstance(op, LoadOp | StoreOp)]
+    accesses = ops_of(launch, LoadOp, StoreOp)
     values = [op.result if isinstance(op, LoadOp) else op.value for op in accesses]
     widest = max((storage_bytes(value.type) for value in values), default=VECTOR_BYTES)
     fitting = [

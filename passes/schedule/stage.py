@@ -30,7 +30,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.vectors import VECTOR
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, LoadOp, RegistersOp, StoreOp, TestOp
 from ...dialects.loop_access import MAX_REGISTERS, in_registers
 from ...dialects.scalars import storage_bytes
@@ -124,7 +124,7 @@ def _key(site: Site) -> Hashable:
 def find_rows(launch: LaunchOp) -> list[list[Site]]:
     """The loads that read the same elements in more than one sweep, together."""
     groups: dict[Hashable, list[Site]] = {}
-    loads = [op for op in ops_in(launch) if isinstance(op, LoadOp)]
+    loads = ops_of(launch, LoadOp)
     for load in [op for op in loads if not in_registers(op.memref)]:
         site = _site(load, launch)
         if site is None or not site.trips:

@@ -45,7 +45,7 @@ from xdsl.ir.affine import AffineExpr
 from ...analysis.borders import border_tests, bordered_load
 from ...analysis.index import operand_ranges, simplify
 from ...analysis.slabs import Slab, slab_of
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import (
     AssertOp,
     CheckedIndexOp,
@@ -67,7 +67,7 @@ from ..replacing import decide, replace
 
 def loads_of(launch: LaunchOp) -> list[LoadOp]:
     """The loads of a launch, in order."""
-    return [op for op in ops_in(launch) if isinstance(op, LoadOp)]
+    return ops_of(launch, LoadOp)
 
 
 def array_names(launch: LaunchOp) -> dict[SSAValue, str]:
@@ -84,7 +84,7 @@ def array_names(launch: LaunchOp) -> dict[SSAValue, str]:
 def copy_tiles(loads: Sequence[LoadOp], launch: LaunchOp) -> str | None:
     """Let the block copy what loads read of their arrays, and them read the copies; gives why not."""
     extents = [axis.extent.data for axis in launch.axes if axis.level.data is Level.THREAD]
-    loops = [op for op in ops_in(launch) if isinstance(op, ForOp)]
+    loops = ops_of(launch, ForOp)
     if not all(isinstance(each, int) for each in (*extents, *(loop.extent.data for loop in loops))):
         return "the points of a block are not known"
     local, reads = _local(launch, loops), list[tuple[LoadOp, Slab]]()
@@ -150,7 +150,7 @@ class Staging:
     def loads(self) -> list[LoadOp]:
         """The loads of the chunk that differ between threads."""
         axes = set(_local(self.launch, []))
-        found = [o for o in ops_in(self.inner) if isinstance(o, LoadOp)]
+        found = ops_of(self.inner, LoadOp)
         return [load for load in found if axes.intersection(load.indices)]
 
     def picks(self) -> list[Operation]:

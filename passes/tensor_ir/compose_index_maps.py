@@ -34,7 +34,7 @@ from ...analysis.index import (
     substitute,
 )
 from ...dialects.index import condition, condition_exprs
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.sizes import shape_of
 from ...dialects.syntax import Scalar, tensor_type
 from ...dialects.tensor_ir import ConstantOp, IndexMapOp
@@ -209,7 +209,7 @@ class ComposeIndexMapsPass(ModulePass):
     name = "compose-index-maps"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        maps = [o for o in ops_in(op) if isinstance(o, IndexMapOp)]
+        maps = ops_of(op, IndexMapOp)
         for index_map in maps:
             compose_one(index_map)
         for index_map in reversed(list(o for o in ops_in(op) if isinstance(o, IndexMapOp))):

@@ -28,7 +28,7 @@ from xdsl.passes import ModulePass
 from ...analysis.cost import hints_of
 from ...analysis.orders import runs_in_order, scatter_in_order_seconds, scatter_work
 from ...analysis.updates import takes_place
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.scalars import Combiner, Function, identity, is_float
 from ...dialects.tensor_ir_indexed import ScatterOp
 from ...dialects.torch_base import Shape
@@ -146,7 +146,7 @@ class ExpandScatterPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Expand every scatter that is to be."""
         in_order = runs_in_order(self.target)
-        scatters = [o for o in ops_in(op) if isinstance(o, ScatterOp)]
+        scatters = ops_of(op, ScatterOp)
         if not scatters:
             record(self.name, "main", False, "there is no scatter")
         with hints_of(op):

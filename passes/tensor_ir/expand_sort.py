@@ -29,7 +29,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of
 from ...analysis.orders import nth_in_order_seconds, runs_in_order, sort_in_order_seconds, sort_work
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.scalars import Combiner, Function, is_float
 from ...dialects.sizes import Extent
 from ...dialects.tensor_ir_indexed import NthElementOp, SortOp
@@ -121,7 +121,7 @@ class ExpandSortPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Expand every sort that is to be."""
         in_order = runs_in_order(self.target)
-        sorts = [o for o in ops_in(op) if isinstance(o, SortOp | NthElementOp)]
+        sorts = ops_of(op, SortOp, NthElementOp)
         if not sorts:
             record(self.name, "main", False, "there is no sort")
         with hints_of(op):

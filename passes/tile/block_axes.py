@@ -12,7 +12,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.index import operand_ranges, simplify
 from ...dialects.index import index_properties
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.loop import IndexOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level, StageOp
 from ...index.affine import replace_dims
@@ -42,7 +42,7 @@ def _count_in_parts(
 ) -> None:
     """Put parts and the place within one where a counter was read."""
     place = AffineExpr.dimension(0) * part + AffineExpr.dimension(1)
-    stages = [op for op in ops_in(launch) if isinstance(op, StageOp)]
+    stages = ops_of(launch, StageOp)
     for stage in stages:
         _begin_at(stage, counter, place, [counter, new])
     index = IndexOp(place, [counter, new])

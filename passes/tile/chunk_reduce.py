@@ -34,7 +34,7 @@ from ...analysis.coalescing import SECTOR
 from ...analysis.cost import hints_of, trips
 from ...analysis.gpu_choices import RowShape
 from ...analysis.launches import open_launches
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.scalars import storage_bytes
@@ -62,7 +62,7 @@ reading lines of memory in pieces."""
 
 def _longest(launch: LaunchOp) -> int:
     """Elements of the longest sweep over a column."""
-    nests = [[o for o in ops_in(sweep) if isinstance(o, ForOp)] for sweep in sweeps_of(launch)]
+    nests = [ops_of(sweep, ForOp) for sweep in sweeps_of(launch)]
     return max(prod(trips(loop.extent.data) for loop in nest) for nest in nests)
 
 

@@ -40,7 +40,7 @@ from ...analysis.cost import hints_of, trips
 from ...analysis.gpu_choices import RowShape
 from ...analysis.launches import open_launches
 from ...analysis.vectors import accesses_along, is_unit_stride
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.kernel import WARP
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import (
@@ -86,7 +86,7 @@ def is_contraction(launch: LaunchOp) -> bool:
     could share, as of a row with a mask, or of a matrix that a vector is multiplied with.
     """
     for sweep in sweeps_of(launch):
-        loads = [op for op in ops_in(sweep) if isinstance(op, LoadOp)]
+        loads = ops_of(sweep, LoadOp)
         axes = {read for load in loads if (read := axes_read(load, launch))}
         if sweep.res and axes and frozenset[int]().union(*axes) not in axes:
             return True
@@ -122,7 +122,7 @@ def lanes_share_columns(launch: LaunchOp) -> bool:
     columns, rows, found = 0.0, 0.0, False
     for sweep in [sweep for sweep in sweeps_of(launch) if sweep.res]:
         along = (sweep.induction_var, sweep.extent.data)
-        for op in [op for op in ops_in(sweep) if isinstance(op, LoadOp)]:
+        for op in ops_of(sweep, LoadOp):
             found |= is_unit_stride(op, last[0])
             columns += sectors_of_lane(op, last, along)
             rows += sectors_of_lane(op, along)

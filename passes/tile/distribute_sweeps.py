@@ -48,7 +48,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.launches import open_kernels
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp, KernelOp, LoadOp, StoreOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...machine.targets import Target, get_gpu
@@ -140,7 +140,7 @@ def decline_reason(launch: LaunchOp, target: Target, least: int) -> str | None:
     if len(sweeps) == 1:
         return "it has one sweep"
     extents = launch.extents(Level.THREAD)
-    loops = [[op for op in ops_in(sweep) if isinstance(op, ForOp)] for sweep in sweeps]
+    loops = [ops_of(sweep, ForOp) for sweep in sweeps]
     inner = [loop.extent.data for nest in loops for loop in nest]
     if not all(isinstance(extent, int) for extent in (*extents, *inner)):
         return "an extent is not known"

@@ -26,7 +26,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.copies import bulk_refusal
 from ...analysis.launches import open_launches
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.loop import ForOp
 from ...dialects.tile import LaunchOp, Level, StageOp, arguments_behind
 from ...dialects.tile_mma import WgmmaOp
@@ -50,13 +50,13 @@ class Cluster:
 
 def find_cluster(launch: LaunchOp, choice: str, count: int) -> Cluster | str:
     """What a choice of a schedule asks for, or why it cannot be."""
-    products = [op for op in ops_in(launch) if isinstance(op, WgmmaOp)]
+    products = ops_of(launch, WgmmaOp)
     if not products:
         return "no warpgroups multiply slabs"
     rows = {op.rows for op in products if op.rows}
     columns = {op.columns for op in products}
     along, across = (rows, columns) if choice == "cluster_m" else (columns, rows)
-    stages = [op for op in ops_in(launch) if isinstance(op, StageOp)]
+    stages = ops_of(launch, StageOp)
     moving = [stage for stage in stages if stage.slab in along]
     shared = [stage for stage in stages if stage.slab in across]
     counter = _counter(launch, moving, shared)

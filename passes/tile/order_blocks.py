@@ -32,7 +32,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import size_bytes
 from ...analysis.launches import open_launches
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.tile import LaunchOp, Level, StageOp
 from ...machine.targets import Target, get_gpu
 from ..decisions import record
@@ -71,7 +71,7 @@ class Grid:
 
 def find_grid(launch: LaunchOp, target: Target) -> Grid | str:
     """What another order of the blocks could change, or why there is nothing."""
-    stages = [op for op in ops_in(launch) if isinstance(op, StageOp)]
+    stages = ops_of(launch, StageOp)
     if not stages:
         return "nothing is staged"
     axes = [

@@ -28,7 +28,7 @@ from ...analysis.conditions import Term, terms
 from ...analysis.cost import trips
 from ...analysis.launches import open_launches
 from ...analysis.windows import MOST_STEPS, MOST_STRIDE, window_elements
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp
 from ...dialects.tile import LaunchOp
 from ..decisions import record_steps
@@ -79,7 +79,7 @@ def move_last(launch: LaunchOp, axes: Sequence[int]) -> list[Primitive]:
 
 def has_windows(launch: LaunchOp) -> bool:
     """Whether a launch has loops, all of them reductions of a few steps."""
-    loops = [op for op in ops_in(launch) if isinstance(op, ForOp)]
+    loops = ops_of(launch, ForOp)
     return bool(loops) and all(op.res and trips(op.extent.data) <= MOST_STEPS for op in loops)
 
 

@@ -24,7 +24,7 @@ from xdsl.passes import ModulePass
 from ...analysis.bank_conflicts import Access, Warp, places_in, sectors, turns, warp_of
 from ...analysis.cost import hints_of, trips
 from ...analysis.launches import open_launches
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import AccumulateOp, LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
@@ -141,7 +141,7 @@ def _is_vector(places: Sequence[Sequence[int]], width: int) -> bool:
 
 def _accesses(launch: LaunchOp, axes: Sequence[_Axis]) -> list[_TileAccess]:
     """The accesses of a launch whose places a call does not change."""
-    found = [op for op in ops_in(launch) if isinstance(op, LoadOp | StoreOp | AccumulateOp)]
+    found = ops_of(launch, LoadOp, StoreOp, AccumulateOp)
     return [_TileAccess(op, axes) for op in found if not count_symbols(op.map.data.results)]
 
 

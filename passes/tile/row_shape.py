@@ -15,7 +15,7 @@ from math import log2, prod
 from ...analysis.cost import trips
 from ...analysis.gpu_choices import RowShape
 from ...analysis.row_neighbours import RowLimits
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.scalars import storage_bytes
@@ -139,7 +139,7 @@ def choose_shape(launch: LaunchOp, target: Target) -> RowShape:
     least = max(WARP // room, 2) if known else WARP
     while vector > 1 and max(map(trips, lengths)) < least * vector:
         vector //= 2
-    nests = [[op for op in ops_in(sweep) if isinstance(op, ForOp)] for sweep in sweeps]
+    nests = [ops_of(sweep, ForOp) for sweep in sweeps]
     work = sum(prod(trips(loop.extent.data) for loop in nest) for nest in nests)
     rows = Rows(
         count=prod(trips(axis.extent.data) for axis in launch.axes),

@@ -29,7 +29,7 @@ from ...analysis.cost import FUNCTION_WORK, hints_of, scalar_work, trips
 from ...analysis.cpu_rows import RowProblem, choose_rows, misfit
 from ...analysis.launches import open_launches
 from ...analysis.windows import rows_overlap, window_elements
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, KernelOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
@@ -78,7 +78,7 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
 
 def _sweeps(launch: LaunchOp) -> list[ForOp]:
     """The loops of a launch, one after the other; none if some stand in others or under a condition."""
-    loops = [op for op in ops_in(launch) if isinstance(op, ForOp)]
+    loops = ops_of(launch, ForOp)
     return loops if all(loop.parent_op() is launch for loop in loops) else []
 
 

@@ -31,7 +31,7 @@ from xdsl.passes import ModulePass
 from ...analysis.conditions import Condition, condition
 from ...analysis.index import always_holds, never_holds, operand_ranges
 from ...analysis.launches import open_kernels
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, KernelOp, TestOp
 from ...dialects.sizes import ExtentAttr
 from ...dialects.tile import LaunchOp
@@ -125,7 +125,7 @@ def _decide_by_blocks(piece: ForOp, first: int, last: int) -> None:
 
 def fold_tests(root: Operation) -> None:
     """Replace the tests below `root` whose result is known, and what depends on them."""
-    for test in [op for op in ops_in(root) if isinstance(op, TestOp)]:
+    for test in ops_of(root, TestOp):
         if test.parent is None:
             continue  # it stood in a branch that is not taken
         ranges = operand_ranges(test.operands_)
@@ -154,7 +154,7 @@ def _split_kernel(kernel: KernelOp) -> tuple[bool, str]:
     """Cut the loops of a kernel, inner ones first; what came of it."""
     count = pieces = 0
     reasons: dict[str, None] = {}
-    for loop in reversed([o for o in ops_in(kernel) if isinstance(o, ForOp)]):
+    for loop in reversed(ops_of(kernel, ForOp)):
         if not any(isinstance(op, TestOp) for op in ops_in(loop.body)):
             continue
         places = _places(loop)

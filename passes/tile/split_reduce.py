@@ -38,7 +38,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.contraction import find_contraction
 from ...analysis.launches import open_launches
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_of
 from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp
 from ...dialects.tile import LaunchOp, Level
@@ -78,7 +78,7 @@ def find_step(launch: LaunchOp, target: Target) -> PartialPass | str:
     if isinstance(sweep, str):
         return sweep
     extents = launch.extents(Level.THREAD)
-    nest = [op for op in ops_in(sweep) if isinstance(op, ForOp)]
+    nest = ops_of(sweep, ForOp)
     if not all(isinstance(e, int) for e in (*extents, *(loop.extent.data for loop in nest))):
         return "an extent is not known"
     if not isinstance(find_contraction(launch), str):

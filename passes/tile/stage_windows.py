@@ -39,7 +39,7 @@ from xdsl.rewriter import Rewriter
 from ...analysis.conditions import terms
 from ...analysis.index import always_holds, operand_ranges, simplify
 from ...analysis.launches import open_kernels
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, IndexOp, KernelOp, LoadOp, TestOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import extent_expr, shape_of
@@ -183,7 +183,7 @@ def _inside(
     None if some load is not made whenever the test holds, and nothing says where it is.
     """
     exprs, operands = list(test.exprs), list(test.operands_)
-    for load in [op for op in ops_in(value) if isinstance(op, LoadOp)]:
+    for load in ops_of(value, LoadOp):
         used = list(load.indices)
         ranges = operand_ranges(used)
         moved = _take_in(used, operands)

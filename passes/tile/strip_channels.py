@@ -25,7 +25,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.launches import open_launches
 from ...analysis.windows import stride_along
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
@@ -57,7 +57,7 @@ def _lanes(launch: LaunchOp) -> int | None:
 def _walk_along_channels(launch: LaunchOp) -> bool:
     """Whether neighbours along the last axis are neighbours in memory, and windows slide along others."""
     column = launch.body.block.args[-1]
-    accesses = [op for op in ops_in(launch) if isinstance(op, LoadOp | StoreOp)]
+    accesses = ops_of(launch, LoadOp, StoreOp)
     along = [op for op in accesses if column in op.indices]
     if any(stride_along(op, column) != 1 for op in along) or None in index_sums(launch):
         return False

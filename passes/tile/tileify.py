@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, KernelOp, YieldOp
 from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ..decisions import record
@@ -78,7 +78,7 @@ class TileifyPass(ModulePass):
     name = "tileify"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in [o for o in ops_in(op) if isinstance(o, KernelOp)]:
+        for kernel in ops_of(op, KernelOp):
             name = kernel.sym_name.data
             if any(isinstance(o, LaunchOp) for o in ops_in(kernel)):
                 record(self.name, name, False, "the kernel has a launch already", kernel)

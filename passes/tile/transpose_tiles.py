@@ -37,7 +37,7 @@ from ...analysis.conditions import slope_along
 from ...analysis.index import operand_ranges, simplify
 from ...analysis.launches import open_kernels
 from ...analysis.vectors import dimension_along
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, TransposeOp
 from ...dialects.loop_transpose import SQUARE
 from ...dialects.scalars import storage_bytes
@@ -93,7 +93,7 @@ class _Nest:
 def _nests(kernel: KernelOp) -> list[_Nest]:
     """The pairs of loops of a kernel that could run square by square."""
     found: list[_Nest] = []
-    for loop in [op for op in ops_in(kernel) if isinstance(op, ForOp)]:
+    for loop in ops_of(kernel, ForOp):
         inner = loop.body.block.first_op
         if not isinstance(inner, ForOp) or inner.next_op is not loop.body.block.last_op:
             continue

@@ -39,7 +39,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...analysis.factors import find_factors
 from ...analysis.index import always_holds, operand_ranges, simplify
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner
 from ...dialects.sizes import Extent, static_extent
@@ -143,7 +143,7 @@ def find_product(
 
 
 def _loads(loop: ForOp) -> list[LoadOp]:
-    return [op for op in ops_in(loop) if isinstance(op, LoadOp)]
+    return ops_of(loop, LoadOp)
 
 
 def _ordered(
