@@ -159,13 +159,13 @@ class _Symbols:
 
     def __init__(self) -> None:
         self.symbols: set[int] = set()
-        self._seen: set[Attribute] = set()
+        self._seen: set[int] = set()
 
     def attribute(self, attribute: Attribute) -> None:
-        """Add the symbols of an attribute."""
-        if attribute in self._seen:
+        """Add the symbols of an attribute, which operations hold as long as this is used."""
+        if id(attribute) in self._seen:  # its hash is that of all that is in it
             return
-        self._seen.add(attribute)
+        self._seen.add(id(attribute))
         match attribute:
             case ExtentsAttr(data=sizes):
                 self._add(size.expr for size in sizes)

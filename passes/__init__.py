@@ -123,6 +123,7 @@ PASSES = {
     "mark-independent": ".llvm.mark_independent:MarkIndependentPass",
     "expand-math": ".llvm.expand_math:ExpandMathPass",
     "convert-to-mlir": ".mlir.convert_to_mlir:ConvertToMlirPass",
+    "loops-to-branches": ".llvm.loops_to_branches:LoopsToBranchesPass",
     "convert-to-llvm": ".llvm.convert_to_llvm:ConvertToLlvmPass",
 }
 """Pass name -> "module:class", in the order a program meets them."""

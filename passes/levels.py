@@ -59,7 +59,7 @@ LEVELS = {
         page="docs/passes.md",
     ),
     "llvm": Level(
-        "LLVM IR", "llvm.func", "scf", "expand-math,convert-scf-to-cf,convert-to-llvm"
+        "LLVM IR", "llvm.func", "scf", "expand-math,loops-to-branches,convert-to-llvm"
     ),
     "mlir": Level("upstream MLIR", "func.func", "scf", "convert-to-mlir"),
 }

@@ -93,7 +93,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "small-angles",
         "mark-independent",
         "expand-math{target=$target}",
-        "convert-scf-to-cf",
+        "loops-to-branches",
         "convert-to-llvm",
     ),
     "tile-to-mlir": (

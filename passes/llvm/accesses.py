@@ -284,5 +284,27 @@ def emit_store(
     """Write an element, by an operation that has some attributes."""
     if is_bool(element):
         value = builder.insert(llvm.ZExtOp(value, i8)).res
-    store = builder.insert(llvm.StoreOp(value, address))
-    store.attributes |= attributes
+    store(builder, value, address, attributes=attributes)
+
+
+def store(
+    builder: Builder,
+    value: SSAValue,
+    address: SSAValue,
+    alignment: int | None = None,
+    attributes: Mapping[str, Attribute] = EMPTY,
+) -> None:
+    """Insert a store of a value of an `llvm` type; the alignment in bytes is that of the type by default."""
+    operands, properties = (value, address), _aligned(alignment)
+    place(
+        builder,
+        llvm.StoreOp.create(operands=operands, properties=properties, attributes=attributes),
+    )
+
+
+@cache
+def _aligned(alignment: int | None) -> Mapping[str, Attribute]:
+    aligned: Mapping[str, Attribute] = {}
+    if alignment is not None:
+        aligned = {"alignment": IntegerAttr(alignment, i64)}
+    return {**_NOT_ATOMIC, **aligned}

@@ -28,6 +28,7 @@ which.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -53,8 +54,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...analysis.index import Range
 from ...analysis.plan import MESSAGES_ATTRIBUTE, SIZES_ATTRIBUTE
 from ...analysis.sizes import symbols_used
-from ...dialects.amx import TileAccess
-from ...dialects.inside import ops_in
+from ...dialects.amx import TileAccess, TileLoadOp, TileStoreOp
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.kernel import AssertOp
 from ...dialects.loop import IndexOp, LoadOp, PrefetchOp, StoreOp, TestOp, TransposeOp
 from ...dialects.scalars import storage_bytes
@@ -72,10 +73,11 @@ from .accesses import (
     element_address,
     emit_load,
     emit_store,
+    store,
 )
 from .matrix_instructions import TILE_LOWERINGS, lower_tile_access
 from .nonnegative import NonNegative
-from .scalars import LOWERINGS, extremum_of_any_order
+from .scalars import EXTREMA, LOWERINGS, extremum_of_any_order
 from .transposes import transpose_squares
 from .vectors import VECTOR_LOWERINGS, allocate, declarations, load_masked, vector_type
 
@@ -88,14 +90,15 @@ PLACELESS = LOWERINGS | VECTOR_LOWERINGS | TILE_LOWERINGS
 
 @dataclass(frozen=True)
 class ConvertToLlvmPass(ModulePass):
-    """Needs kernels after `expand-math` and `convert-scf-to-cf`; leaves no other functions."""
+    """Needs kernels after `expand-math` and `loops-to-branches`; leaves no other functions."""
 
     name = "convert-to-llvm"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every kernel and every external function that kernels call."""
-        declared = [f for each in ops_in(op) if (f := _extremum_declaration(each)) is not None]
-        if any(isinstance(each, memref.AllocOp) for each in ops_in(op)):
+        extrema = ops_of(op, *EXTREMA)
+        declared = [f for each in extrema if (f := _extremum_declaration(each)) is not None]
+        if ops_of(op, memref.AllocOp):
             declared += declarations()
         if declared:
             by_name = {function.sym_name.data: function for function in declared}
@@ -195,7 +198,7 @@ class _KernelConversion:
     def _convert(self, op: Operation) -> None:
         builder = Builder(InsertPoint.before(op))
         lowering = PLACELESS.get(type(op))
-        if lowering is None or _is_of_array(op):
+        if lowering is None or (type(op) in _VECTORS and _is_of_array(op)):
             results = self._convert_access(builder, op)
         else:
             results = list(lowering(builder, op))
@@ -266,7 +269,7 @@ class _KernelConversion:
     def _store_vector(self, builder: Builder, op: vector.StoreOp) -> list[SSAValue]:
         """Write a vector, which may begin at any element."""
         address = self._vector_address(builder, op)
-        builder.insert(llvm.StoreOp(op.vector, address, self._element_bytes(op.base)))
+        store(builder, op.vector, address, self._element_bytes(op.base))
         return []
 
     def _vector_address(
@@ -363,32 +366,35 @@ class _KernelConversion:
         return function
 
 
+_VECTORS = (vector.LoadOp, vector.StoreOp)
+
+
 def _is_of_array(op: Operation) -> bool:
     """Whether a vector is of an argument of the kernel, or of a buffer of several axes."""
-    if not isinstance(op, vector.LoadOp | vector.StoreOp):
+    if not isinstance(op, _VECTORS):
         return False
     return len(op.indices) > 1 or isinstance(op.base, BlockArgument)
 
 
-def _index_operands(op: Operation) -> tuple[SSAValue, ...]:
-    match op:
-        case LoadOp() | StoreOp() | PrefetchOp() | TileAccess():
-            return tuple(op.indices)
-        case IndexOp() | TestOp():
-            return tuple(op.operands_)
-        case TransposeOp():
-            return tuple(op.origin)
-        case vector.LoadOp() | vector.StoreOp() if _is_of_array(op):
-            return tuple(op.indices)
-        case vector.MaskedLoadOp():
-            return tuple(op.indices)
-        case _:
-            return ()
+_INDICES: dict[type[Operation], str] = {
+    **dict.fromkeys((LoadOp, StoreOp, PrefetchOp, TileLoadOp, TileStoreOp), "indices"),
+    **dict.fromkeys((vector.LoadOp, vector.StoreOp, vector.MaskedLoadOp), "indices"),
+    **dict.fromkeys((IndexOp, TestOp), "operands_"),
+    TransposeOp: "origin",
+}
+"""Operation class -> the name of its operands that are indices."""
+
+
+def _index_operands(op: Operation) -> Sequence[SSAValue]:
+    name = _INDICES.get(type(op))
+    if name is None or (type(op) in _VECTORS and not _is_of_array(op)):
+        return ()
+    return getattr(op, name)
 
 
 def _not_lowered(op: Operation) -> DeploError:
     if op.regions:
-        return DeploError(f"{op.name} has a region; run `convert-scf-to-cf` first")
+        return DeploError(f"{op.name} has a region; run `loops-to-branches` first")
     hint = "run `expand-math` first" if op.name.startswith("math.") else "it has no lowering"
     return DeploError(f"{op.name} cannot become an `llvm` operation: {hint}")
 

@@ -1,6 +1,6 @@
 """Which `index` values of a control-flow graph are never negative.
 
-After `convert-scf-to-cf` a counter is a block argument, `0` on entry and `%i + %step` on the back
+After `loops-to-branches` a counter is a block argument, `0` on entry and `%i + %step` on the back
 edge. It is proven by induction: assume it, then show it for every value that flows in. What is
 proven lets `floordiv` and `mod` become unsigned division.
 """

@@ -7,7 +7,7 @@ results. What the CPU back end expands first (`expand-math`) is not here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import cast
 
 from xdsl.builder import Builder
@@ -15,18 +15,20 @@ from xdsl.dialects import arith, cf, func, llvm, math
 from xdsl.dialects.builtin import (
     AnyFloat,
     BFloat16Type,
+    DenseArrayBase,
     FloatAttr,
     IntegerAttr,
     IntegerType,
     VectorType,
     i1,
+    i32,
     i64,
 )
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...errors import DeploError
-from .accesses import EMPTY, NO_FLAGS, compare, constant, convert_type, insert
+from .accesses import EMPTY, NO_FLAGS, compare, constant, convert_type, insert, place
 
 Results = Sequence[SSAValue]
 Lowering = Callable[[Builder, Operation], Results]
@@ -117,7 +119,23 @@ def _fast_math(flags: tuple[FastMathFlag, ...]) -> Mapping[str, Attribute]:
 
 def intrinsic(builder: Builder, name: str, args: Sequence[SSAValue], result: Attribute) -> SSAValue:
     """Insert a call of the intrinsic `name`, spelt in full."""
-    return builder.insert(llvm.CallIntrinsicOp(name, args, [result])).results[0]
+    op = llvm.CallIntrinsicOp.create(
+        operands=args, result_types=[result], properties=_intrinsic(name, len(args))
+    )
+    place(builder, op)
+    return op.results[0]
+
+
+@lru_cache(1024)
+def _intrinsic(name: str, count: int) -> Mapping[str, Attribute]:
+    """The properties of a call of an intrinsic with so many arguments."""
+    return llvm.CallIntrinsicOp(name, [], []).properties | segments(count, 0)
+
+
+@lru_cache(1024)
+def segments(*counts: int) -> Mapping[str, Attribute]:
+    """The property that says how many operands an operation has of each kind."""
+    return {"operandSegmentSizes": DenseArrayBase.from_list(i32, counts)}
 
 
 def _simple_intrinsic(builder: Builder, op: Operation) -> Results:
@@ -126,7 +144,10 @@ def _simple_intrinsic(builder: Builder, op: Operation) -> Results:
     return [intrinsic(builder, name, op.operands, result)]
 
 
-_EXTREMA = (arith.MaximumfOp, arith.MinimumfOp)
+EXTREMA: tuple[type[arith.MaximumfOp | arith.MinimumfOp], ...] = (
+    arith.MaximumfOp,
+    arith.MinimumfOp,
+)
 
 
 def extremum_of_any_order(op: Operation) -> str | None:
@@ -134,7 +155,7 @@ def extremum_of_any_order(op: Operation) -> str | None:
 
     Which of two zeros is the larger one is its choice, too: no instruction knows, so it would take several.
     """
-    if not isinstance(op, _EXTREMA) or FastMathFlag.REASSOC not in op.fastmath.data:
+    if not isinstance(op, EXTREMA) or FastMathFlag.REASSOC not in op.fastmath.data:
         return None
     return f"llvm.{_INTRINSICS[type(op)]}.{type_suffix(op.result.type)}"
 
@@ -142,7 +163,7 @@ def extremum_of_any_order(op: Operation) -> str | None:
 def _extremum(builder: Builder, op: Operation) -> Results:
     if (name := extremum_of_any_order(op)) is None:
         return _simple_intrinsic(builder, op)
-    assert isinstance(op, _EXTREMA)
+    assert isinstance(op, EXTREMA)
     numbers = [flag for flag in op.fastmath.data if flag is FastMathFlag.NO_NANS]
     flags = llvm.FastMathAttr((FastMathFlag.NO_SIGNED_ZEROS, *numbers))
     # An intrinsic's own operation can have no flags where it becomes LLVM's text.
@@ -166,14 +187,18 @@ def _constant(builder: Builder, op: Operation) -> Results:
 
 def _cmpi(builder: Builder, op: Operation) -> Results:
     assert isinstance(op, arith.CmpiOp)
-    code = {"predicate": IntegerAttr(op.predicate.value.data, i64)}
-    return [insert(builder, llvm.ICmpOp, op.operands, i1, code)]
+    return [insert(builder, llvm.ICmpOp, op.operands, i1, _code(op.predicate.value.data))]
+
+
+@cache
+def _code(predicate: int) -> Mapping[str, Attribute]:
+    return {"predicate": IntegerAttr(predicate, i64)}
 
 
 def _cmpf(builder: Builder, op: Operation) -> Results:
     assert isinstance(op, arith.CmpfOp)
-    code = IntegerAttr(op.predicate.value.data, i64)
-    return builder.insert(llvm.FCmpOp(op.operands[0], op.operands[1], code)).results
+    code = _code(op.predicate.value.data) | _fast_math(())
+    return [insert(builder, llvm.FCmpOp, op.operands, i1, code)]
 
 
 def _select(builder: Builder, op: Operation) -> Results:
@@ -246,15 +271,16 @@ def _call(builder: Builder, op: Operation) -> Results:
 
 def _branch(builder: Builder, op: Operation) -> Results:
     assert isinstance(op, cf.BranchOp)
-    builder.insert(llvm.BrOp.create(operands=op.operands, successors=op.successors))
+    place(builder, llvm.BrOp.create(operands=op.operands, successors=op.successors))
     return []
 
 
 def _cond_branch(builder: Builder, op: Operation) -> Results:
     assert isinstance(op, cf.ConditionalBranchOp)
-    builder.insert(
-        llvm.CondBrOp(op.cond, op.then_block, op.then_arguments, op.else_block, op.else_arguments)
-    )
+    count = len(op.then_arguments)
+    parts = segments(1, count, len(op.operands) - count - 1)
+    branch = llvm.CondBrOp.create(operands=op.operands, successors=op.successors, properties=parts)
+    place(builder, branch)
     return []
 
 
@@ -267,7 +293,7 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     **dict.fromkeys(_INTEGER_BINARY, _integer_binary),
     **dict.fromkeys(_FLOAT_BINARY, _float_binary),
     **dict.fromkeys(_INTRINSICS, _simple_intrinsic),
-    **dict.fromkeys(_EXTREMA, _extremum),
+    **dict.fromkeys(EXTREMA, _extremum),
     arith.ConstantOp: _constant,
     arith.CmpiOp: _cmpi,
     arith.CmpfOp: _cmpf,

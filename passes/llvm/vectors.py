@@ -27,7 +27,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.scalars import storage_bytes
 from ...dialects.sizes import static_shape
-from .accesses import POINTER, constant, element_address, insert, load, memory_type
+from .accesses import POINTER, constant, element_address, insert, load, memory_type, store
 from .scalars import intrinsic, type_suffix
 
 _NOT_FAST: Mapping[str, Attribute] = {"fastmathFlags": llvm.FastMathAttr(None)}
@@ -88,7 +88,7 @@ def _store(builder: Builder, op: Operation) -> Sequence[SSAValue]:
     element = _element_of(op.vector)
     address = element_address(builder, op.base, op.indices[0], element)
     alignment = storage_bytes(element) if ANYWHERE in op.attributes else None
-    builder.insert(llvm.StoreOp(op.vector, address, alignment))
+    store(builder, op.vector, address, alignment)
     return []
 
 

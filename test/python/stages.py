@@ -32,7 +32,7 @@ INSIDE_NATIVE = (
     "group-launches",
     "assign-arena",
     "expand-math",
-    "convert-scf-to-cf",
+    "loops-to-branches",
 )
 """Passes whose results no interpreter knows; the native code after them is run instead."""
 

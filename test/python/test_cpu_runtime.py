@@ -74,7 +74,7 @@ def test_a_kernels_text_is_the_same_each_time_and_leaves_the_module_as_it_was():
       llvm.return %z : f32
     }
     """
-    module = lower(text, "convert-scf-to-cf")
+    module = lower(text, "loops-to-branches")
     before = str(module)
     (source,) = llvm_sources(module).values()
     assert "fadd arcp contract ninf nnan nsz float" in source  # sets have no order

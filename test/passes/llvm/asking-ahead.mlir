@@ -1,7 +1,7 @@
 // RUN: deplo-opt %s -p pack-operands,lower-tile-to-scf --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p pack-operands,lower-tile-to-scf --split-input-file --check-each-pass >/dev/null
 // RUN: deplo-opt %s -p pack-operands,'lower-tile-to-scf{vectors=false}' --split-input-file | FileCheck %s --check-prefix=PLAIN
-// RUN: deplo-opt %s -p pack-operands,lower-tile-to-scf,expand-math,convert-scf-to-cf,convert-to-llvm --split-input-file | FileCheck %s --check-prefix=LLVM
+// RUN: deplo-opt %s -p pack-operands,lower-tile-to-scf,expand-math,loops-to-branches,convert-to-llvm --split-input-file | FileCheck %s --check-prefix=LLVM
 
 // A round of the loop is a line of the cache: each row of the tile asks for one, 32 positions later or, past the
 // end of the chunk, where the next tile's row stands.

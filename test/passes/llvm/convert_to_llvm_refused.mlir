@@ -4,7 +4,7 @@
 
 func.func @k(%x: memref<8xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
   %c1 = arith.constant 1 : index
-  // expected-error@+1 {{scf.for has a region; run `convert-scf-to-cf` first}}
+  // expected-error@+1 {{scf.for has a region; run `loops-to-branches` first}}
   scf.for %i = %block_begin to %block_end step %c1 {
   }
   func.return

@@ -4,7 +4,7 @@
 // RUN: deplo-opt %s -p pack-operands,lower-tile-to-scf --split-input-file | FileCheck %s --check-prefix=SCF
 // RUN: deplo-opt %s -p pack-operands,'lower-tile-to-scf{vectors=false}' --split-input-file | FileCheck %s --check-prefix=PLAIN
 // RUN: deplo-opt %s -p pack-operands,'lower-tile-to-scf{vectors=false}' --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p pack-operands,lower-tile-to-scf,expand-math,convert-scf-to-cf,convert-to-llvm --split-input-file >/dev/null
+// RUN: deplo-opt %s -p pack-operands,lower-tile-to-scf,expand-math,loops-to-branches,convert-to-llvm --split-input-file >/dev/null
 
 // Operands that lie along K are read where they are; nothing is read past the end of the result.
 // CHECK-LABEL: loop.kernel @ragged

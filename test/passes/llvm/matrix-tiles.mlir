@@ -1,7 +1,7 @@
 // RUN: deplo-opt %s -p pack-operands,lower-tile-to-scf --split-input-file | FileCheck %s
 // RUN: deplo-opt %s -p pack-operands,'lower-tile-to-scf{vectors=false}' --split-input-file | FileCheck %s --check-prefix=PLAIN
 // RUN: deplo-opt %s -p pack-operands,'lower-tile-to-scf{vectors=false}' --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p pack-operands,lower-tile-to-scf,expand-math,convert-scf-to-cf,convert-to-llvm --split-input-file | FileCheck %s --check-prefix=LLVM
+// RUN: deplo-opt %s -p pack-operands,lower-tile-to-scf,expand-math,loops-to-branches,convert-to-llvm --split-input-file | FileCheck %s --check-prefix=LLVM
 
 // Two tile registers of 12 rows each, two of columns: four of sums, which stay for all of K. The registers are
 // configured when the function starts, and given back when it ends. Columns lie in pairs.

@@ -3,7 +3,7 @@
 // RUN: deplo-opt %s -p pack-operands,lower-tile-to-scf --split-input-file | FileCheck %s --check-prefix=SCF
 // RUN: deplo-opt %s -p pack-operands,'lower-tile-to-scf{vectors=false}' --split-input-file | FileCheck %s --check-prefix=PLAIN
 // RUN: deplo-opt %s -p pack-operands,'lower-tile-to-scf{vectors=false}' --split-input-file --check-each-pass >/dev/null
-// RUN: deplo-opt %s -p pack-operands,lower-tile-to-scf,expand-math,convert-scf-to-cf,convert-to-llvm --split-input-file >/dev/null
+// RUN: deplo-opt %s -p pack-operands,lower-tile-to-scf,expand-math,loops-to-branches,convert-to-llvm --split-input-file >/dev/null
 
 // Pairs of bf16 are packed as bf16, and widened where they are multiplied, which one instruction does.
 // CHECK-LABEL: loop.kernel @pairs
