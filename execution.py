@@ -19,7 +19,7 @@ from .analysis.sizes import size_hints, with_hints, without_size
 from .errors import MissingEnvironmentError, UsageError
 from .garbage import fewer_collections
 from .machine.targets import Target
-from .program_stages import Compilation, asked_schedule, compile_module, compiler
+from .program_stages import Compilation, asked_schedule, compile_module, texts
 from .runtime.buckets import Bucket, Buckets
 from .runtime.cpu import CpuProgram
 from .runtime.cuda import CudaProgram
@@ -183,11 +183,11 @@ class ExecutionPlan:
 
     def stage(self, stage: str) -> ModuleOp:
         """The module at a stage: torch, tensor, loop, tile, then kernel and cuda, or llvm."""
-        return compiler().module_at(stage, self.code.module, self.target, self.schedule)
+        return texts().module_at(stage, self.code.module, self.target, self.schedule)
 
     def ir(self, stage: str) -> str:
         """The text of a stage; that of `cuda` is CUDA C++. Raises UsageError if there is none."""
-        return compiler().text_of(stage, self.stage(stage), self.target)
+        return texts().text_of(stage, self.stage(stage), self.target)
 
     def run(
         self, arguments: Sequence[Any], sizes: Mapping[str, int] | None = None

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, Region
 from xdsl.passes import ModulePass
 
 from .codegen.llvm_sources import llvm_sources
@@ -73,7 +73,9 @@ def _take(kernel: Operation) -> ModuleOp:
 
 
 def _put_back(alone: ModuleOp, module: ModuleOp) -> None:
-    """Put what a kernel became behind the other functions of its module, for the plan to read."""
+    """Declare what a kernel became behind the other functions of its module, for the plan to read."""
     for kernel in list(_kernels(alone)):
         kernel.detach()
+        kernel.detach_region(0)
+        kernel.add_region(Region())
         module.body.block.add_op(kernel)

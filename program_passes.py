@@ -1,4 +1,4 @@
-"""The passes run on a program: to its plan, or to one of its stages and the text of that."""
+"""The passes run on a program, to its plan."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from xdsl.passes import ModulePass
 from .analysis.fallbacks import fallbacks
 from .analysis.plan import build_plan
 from .analysis.verify import verify_module
-from .codegen.c_printer import c_source
-from .codegen.cuda_printer import cuda_source, kernel_texts
-from .codegen.llvm_sources import llvm_sources
+from .codegen.cuda_printer import kernel_texts
 from .garbage import fewer_collections
 from .machine.targets import Target
 from .passes.decisions import recording
@@ -23,8 +21,6 @@ from .passes.tuned import Lines, tuned_by
 from .program_cache import Compiled
 from .program_kernels import lower_kernels
 from .program_stages import Compilation, make_context, passes_to, stage_of, stages_of
-from .runtime.jit import assembly
-from .tune.book import open_book
 
 
 def run_passes(
@@ -69,28 +65,3 @@ def _run(
         start = time.perf_counter()
         each.apply(context, module)
         compilation.seconds.append((each.name, time.perf_counter() - start))
-
-
-def module_at(stage: str, module: ModuleOp, target: Target, schedule: str) -> ModuleOp:
-    """The module that one of Torch IR becomes at a stage."""
-    module = module.clone()
-    context = make_context()
-    with tuned_by(open_book(target, schedule).lines):
-        for _, passes in passes_to(stage, target, schedule, stage_of(module)):
-            for each in passes:
-                each.apply(context, module)
-    return module
-
-
-def text_of(stage: str, module: ModuleOp, target: Target) -> str:
-    """The text of a module at a stage: C, CUDA C++ and assembly have one of their own."""
-    match stage:
-        case "cuda":
-            return cuda_source(module)
-        case "c":
-            return c_source(module)
-        case "asm":
-            core = () if target.name == "cpu" or target.cpu is None else target.cpu.for_llvm
-            return "".join(assembly(source, *core) for source in llvm_sources(module).values())
-        case _:
-            return f"{module!s}\n"

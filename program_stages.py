@@ -135,5 +135,10 @@ def compile_module(
 
 
 def compiler() -> Any:
-    """The module `program_passes`, which knows every IR and printer: a program that is kept needs none."""
+    """The module `program_passes`, which knows every IR: a program that is kept needs none."""
     return import_module(".program_passes", __package__)
+
+
+def texts() -> Any:
+    """The module `program_texts`, which knows every printer."""
+    return import_module(".program_texts", __package__)

@@ -80,10 +80,10 @@ def edges(terminator: Operation | None) -> list[tuple[Block, Sequence[SSAValue]]
         case llvm.BrOp():
             return [(terminator.successor, terminator.arguments)]
         case llvm.CondBrOp():
-            return [
-                (terminator.then_block, terminator.then_arguments),
-                (terminator.else_block, terminator.else_arguments),
-            ]
+            then, otherwise = terminator.successors
+            _, *given = terminator.operands
+            count = len(then.args)
+            return [(then, given[:count]), (otherwise, given[count:])]
         case _:
             return []
 

@@ -27,8 +27,8 @@ from ..machine.targets import Target
 from ..passes.decisions import Decision, recording
 from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program, module_for
-from ..program_passes import text_of
 from ..program_stages import make_context, passes_to
+from ..program_texts import text_of
 from .compiling import add_compile_options, capture_source, load, progress
 from .console import write_output
 from .executors import make_checker

@@ -110,7 +110,10 @@ def _edges(terminator: Operation | None) -> Iterator[tuple[Block, tuple[SSAValue
         case cf.BranchOp() as op:
             yield op.successor, tuple(op.arguments)
         case cf.ConditionalBranchOp() as op:
-            yield op.then_block, tuple(op.then_arguments)
-            yield op.else_block, tuple(op.else_arguments)
+            then, otherwise = op.successors
+            _, *given = op.operands
+            count = len(then.args)
+            yield then, tuple(given[:count])
+            yield otherwise, tuple(given[count:])
         case _:
             pass

@@ -129,13 +129,8 @@ def intrinsic(builder: Builder, name: str, args: Sequence[SSAValue], result: Att
 @lru_cache(1024)
 def _intrinsic(name: str, count: int) -> Mapping[str, Attribute]:
     """The properties of a call of an intrinsic with so many arguments."""
-    return llvm.CallIntrinsicOp(name, [], []).properties | segments(count, 0)
-
-
-@lru_cache(1024)
-def segments(*counts: int) -> Mapping[str, Attribute]:
-    """The property that says how many operands an operation has of each kind."""
-    return {"operandSegmentSizes": DenseArrayBase.from_list(i32, counts)}
+    segments = DenseArrayBase.from_list(i32, [count, 0])
+    return {**llvm.CallIntrinsicOp(name, [], []).properties, "operandSegmentSizes": segments}
 
 
 def _simple_intrinsic(builder: Builder, op: Operation) -> Results:
@@ -277,9 +272,8 @@ def _branch(builder: Builder, op: Operation) -> Results:
 
 def _cond_branch(builder: Builder, op: Operation) -> Results:
     assert isinstance(op, cf.ConditionalBranchOp)
-    count = len(op.then_arguments)
-    parts = segments(1, count, len(op.operands) - count - 1)
-    branch = llvm.CondBrOp.create(operands=op.operands, successors=op.successors, properties=parts)
+    said = op.properties
+    branch = llvm.CondBrOp.create(operands=op.operands, successors=op.successors, properties=said)
     place(builder, branch)
     return []
 

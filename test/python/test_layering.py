@@ -29,7 +29,8 @@ FOREIGN = {
     "xdsl": {
         *("index", "dialects", "codegen", "analysis", "passes", "interpreter"),
         *("frontend", "lazy", "tools", "tune", "universe", "execution"),
-        *("program", "program_cache", "program_passes", "program_stages"),
+        *("program", "program_cache", "program_kernels", "program_passes", "program_stages"),
+        "program_texts",
     },
     "llvmlite": {"machine", "runtime", "passes", "tools"},
     "cuda": {"runtime", "tools"},

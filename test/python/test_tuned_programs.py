@@ -20,8 +20,8 @@ from deplo.machine.host_cpu import find_target, host_cpu
 from deplo.passes.decisions import recording
 from deplo.passes.tile.apply_schedules import ApplySchedulesPass
 from deplo.passes.tuned import tuned_by
-from deplo.program_passes import module_at
 from deplo.program_stages import make_context
+from deplo.program_texts import module_at
 from deplo.tools import commands
 from deplo.tools.judge import error_bound
 from deplo.tune import exports, search, worker

@@ -29,8 +29,8 @@ from deplo.frontend.capture import capture
 from deplo.machine.cpus import CPUS, MEASURED, OWN, with_habits_of_others
 from deplo.machine.host_cpu import find_target, host_cpu
 from deplo.passes.tile.schedule_cpu import ScheduleCpuPass
-from deplo.program_passes import module_at
 from deplo.program_stages import make_context
+from deplo.program_texts import module_at
 from deplo.tune import search
 from deplo.tune.book import machine_text, versions_text
 from deplo.tune.database import Database, Key, Trial, choices_text
