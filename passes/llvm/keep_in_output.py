@@ -105,8 +105,10 @@ def _keep(store: StoreOp, loop: scf.ForOp, function: func.FuncOp) -> str | None:
     element = element_of(store.memref)
     counter = loop.body.block.args[0]
     reason = "no sweep computes again what one before it did"
+    if not (before := list(_sweeps_before(loop))):
+        return reason
     mine = Names(loop, columns=not goes_down(store, counter))
-    sweeps = [(sweep, Names(sweep, mine.columns)) for sweep in _sweeps_before(loop)]
+    sweeps = [(sweep, Names(sweep, mine.columns)) for sweep in before]
     for value in sorted(reversed(mine.costly), key=lambda value: value.type != element):
         same = [(sweep, v) for sweep, theirs in sweeps if (v := theirs.find(mine.of[value]))]
         if not same:

@@ -28,6 +28,7 @@ from ...dialects.scalars import is_integer, storage_bytes
 from ...dialects.sizes import static_shape
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import IndexConstants
+from .accesses import place
 from .vectors import ANYWHERE
 
 INDEX = IndexType()
@@ -51,7 +52,7 @@ class LoopCode:
 
     def insert(self, op: Operation, hint: str | None = None) -> SSAValue:
         """Insert an operation; gives its first result, under a name."""
-        self.builder.insert(op)
+        place(self.builder, op)
         op.results[0].name_hint = hint
         return op.results[0]
 

@@ -22,7 +22,7 @@ class Names:
     columns: bool
     """Whether reading down a column counts as costly."""
     of: dict[SSAValue, Hashable] = field(default_factory=dict[SSAValue, Hashable])
-    costly: list[SSAValue] = field(default_factory=list[SSAValue])
+    costly: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
     """Values that a function of `math`, or an element of a column, is part of, in order."""
 
     def __post_init__(self):
@@ -34,7 +34,7 @@ class Names:
             result = op.results[0]
             self.of[result] = (name, result.type)
             if self._is_costly(op) or any(v in self.costly for v in op.operands):
-                self.costly.append(result)
+                self.costly[result] = None
 
     def _is_costly(self, op: Operation) -> bool:
         if isinstance(op, LoadOp):
