@@ -35,7 +35,7 @@ VECTOR = "vector"
 
 def accesses_along(counter: SSAValue, block: Block) -> list[Access]:
     """The loads and stores in a block whose index depends on a counter."""
-    found = ops_of(block, Access)
+    found = ops_of(block, LoadOp, StoreOp)
     return [op for op in found if counter in op.indices]
 
 

@@ -6,8 +6,10 @@ both work:
 
     torch --- tensor --- loop --- tile --- kernel --- cuda     X-to-cuda: the segments from X on
                                      \\
-                                      ------- llvm             X-to-llvm: leaves the road at `tile`
+                                      ------- scf --- llvm     X-to-llvm: leaves the road at `tile`
                                       ------- mlir             X-to-mlir: the same, for others to compile
+
+The passes of `scf-to-llvm` look at one kernel at a time: they may run on each alone.
 """
 
 from __future__ import annotations

@@ -50,5 +50,7 @@ class LoopsToBranchesPass(ModulePass):
             found = ops_of(function, *_LOWERINGS)
             for each in found:
                 _LOWERINGS[type(each)].match_and_rewrite(each, PatternRewriter(each))
-            said = counted(len(found), "operation") if found else "it has neither loop nor condition"
+            said = (
+                counted(len(found), "operation") if found else "it has neither loop nor condition"
+            )
             record(self.name, function.sym_name.data, bool(found), said, function)

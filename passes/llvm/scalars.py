@@ -192,7 +192,7 @@ def _code(predicate: int) -> Mapping[str, Attribute]:
 
 def _cmpf(builder: Builder, op: Operation) -> Results:
     assert isinstance(op, arith.CmpfOp)
-    code = _code(op.predicate.value.data) | _fast_math(())
+    code = {**_code(op.predicate.value.data), **_fast_math(())}
     return [insert(builder, llvm.FCmpOp, op.operands, i1, code)]
 
 

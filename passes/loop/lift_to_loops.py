@@ -265,7 +265,7 @@ class LiftToLoopsPass(ModulePass):
         for function in [o for o in ops_in(op) if isinstance(o, func.FuncOp) and o.body.blocks]:
             _own_results(function)
         require_positive(op)
-        todo = ops_of(op, TENSOR_OPS)
+        todo = ops_of(op, *TENSOR_OPS)
         names = FreshNames(kernel.sym_name.data for kernel in kernels_of(op))
         for tensor_op in todo:
             result = tensor_op.results[0]

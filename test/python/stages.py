@@ -9,6 +9,9 @@ from deplo.tools.run_command import check_each_pass
 
 INSIDE_NATIVE = (
     "lower-tile-to-scf",
+    "inline-calls",
+    "group-launches",
+    "assign-arena",
     "clip-loops",
     "interchange-columns",
     "relax-maxima",
@@ -28,9 +31,6 @@ INSIDE_NATIVE = (
     "block-sums",
     "small-angles",
     "mark-independent",
-    "inline-calls",
-    "group-launches",
-    "assign-arena",
     "expand-math",
     "loops-to-branches",
 )
