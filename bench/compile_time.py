@@ -56,6 +56,18 @@ PROGRAMS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "a TinyLlama layer": ("hf:tinyllama-1.1b", {"layer": 0, "seq_len": 128}),
     "a Llama of 4 layers": ("hf:llama", {"config": f"{LAYER},num_hidden_layers=4", "seq_len": 64}),
+    "GPT-2, 2 layers": ("hf:gpt2", {"config": "n_layer=2", "seq_len": 64}),
+    "BERT, 2 layers": ("hf:bert", {"config": "num_hidden_layers=2", "seq_len": 64}),
+    "ConvNeXt, 4 blocks": ("hf:convnext", {"config": "depths=[1,1,1,1]"}),
+    "ViT, 2 layers": ("hf:vit", {"config": "num_hidden_layers=2"}),
+    "a tiny Mixtral": (
+        "hf:mixtral",
+        {"config": f"{TINY},num_hidden_layers=2,num_local_experts=4", "seq_len": 9},
+    ),
+    "a tiny Mamba": (
+        "hf:mamba",
+        {"config": "vocab_size=99,hidden_size=32,state_size=4,num_hidden_layers=2", "seq_len": 9},
+    ),
 }
 """What is compiled: the name of a program on deplo's command line, and its options."""
 
