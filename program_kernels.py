@@ -1,9 +1,9 @@
 """A program's kernels are lowered for the CPU one by one; LLVM compiles each while the next is lowered.
 
-    func.func @k_exp(...)   func.func @k_sum(...)   func.func @main(...)
+func.func @k_exp(...)   func.func @k_sum(...)   func.func @main(...)
 
-        k_exp: passes |--- LLVM ---|
-        k_sum:        passes |--- LLVM ---|
+    k_exp: passes |--- LLVM ---|
+    k_sum:        passes |--- LLVM ---|
 """
 
 from __future__ import annotations

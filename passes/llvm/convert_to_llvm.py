@@ -371,14 +371,12 @@ _VECTORS = (vector.LoadOp, vector.StoreOp)
 
 def _is_of_array(op: Operation) -> bool:
     """Whether a vector is of an argument of the kernel, or of a buffer of several axes."""
-    if not isinstance(op, _VECTORS):
-        return False
-    return len(op.indices) > 1 or isinstance(op.base, BlockArgument)
+    return isinstance(op, _VECTORS) and (len(op.indices) > 1 or isinstance(op.base, BlockArgument))
 
 
 _INDICES: dict[type[Operation], str] = {
     **dict.fromkeys((LoadOp, StoreOp, PrefetchOp, TileLoadOp, TileStoreOp), "indices"),
-    **dict.fromkeys((vector.LoadOp, vector.StoreOp, vector.MaskedLoadOp), "indices"),
+    **dict.fromkeys((*_VECTORS, vector.MaskedLoadOp), "indices"),
     **dict.fromkeys((IndexOp, TestOp), "operands_"),
     TransposeOp: "origin",
 }
@@ -386,10 +384,9 @@ _INDICES: dict[type[Operation], str] = {
 
 
 def _index_operands(op: Operation) -> Sequence[SSAValue]:
-    name = _INDICES.get(type(op))
-    if name is None or (type(op) in _VECTORS and not _is_of_array(op)):
+    if type(op) not in _INDICES or (type(op) in _VECTORS and not _is_of_array(op)):
         return ()
-    return getattr(op, name)
+    return getattr(op, _INDICES[type(op)])
 
 
 def _not_lowered(op: Operation) -> DeploError:
