@@ -169,4 +169,5 @@ def capture_graph(
         device=device,
         away=away_results(returned, device),
         complex_results=pairs.results,
+        has_transforms=bool(pairs.constants),
     )

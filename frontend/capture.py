@@ -87,6 +87,8 @@ class Captured:
     """The results of `@main` that are on the CPU in PyTorch, where the program runs on a GPU."""
     complex_results: frozenset[int] = frozenset()
     """The results of `@main` that are real tensors of the parts of complex ones."""
+    has_transforms: bool = False
+    """Whether it has Fourier transforms: sums, which spread NaN and infinities otherwise than eager's do."""
 
     def flatten_inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The inputs of a call in the order of `flat_index`.
@@ -315,6 +317,7 @@ def _import(
         device=device,
         away=away_results(returned, device),
         complex_results=pairs.results,
+        has_transforms=bool(pairs.constants),
     )
 
 

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
+from ..dialects.torch import OPS_BY_ATEN
 from ..errors import UsageError
 from . import complex_arithmetic, complex_layouts, fourier
 from .complex_values import PARTS, Builder, Pair, Values, is_complex
@@ -115,9 +116,11 @@ class _Splitting:
         self._pairs[node] = result
 
     def _apply(self, node: Node) -> Any:
-        rule = RULES.get(node.target)
+        target: Any = node.target
+        rule = RULES.get(target)
         if rule is None:
-            raise Refused("complex numbers")
+            known = f"{target._opname}.{target._overloadname}" in OPS_BY_ATEN
+            raise Refused("complex numbers" if known else "")
         args, kwargs = self._mapped(node.args), self._mapped(node.kwargs)
         return rule(self._builder(node), *args, **kwargs)
 
@@ -232,7 +235,12 @@ def as_pairs(value: Any, argument: Declared) -> torch.Tensor:
             f"argument '{argument.name}': expected dtype {argument.dtype}, got {got}; compile the program "
             "again for other arrays"
         )
-    return torch.view_as_real(value.detach().resolve_conj())
+    return parts_of(value)
+
+
+def parts_of(value: torch.Tensor) -> torch.Tensor:
+    """What `@main` gets for an argument: of a complex tensor its memory as a real one."""
+    return torch.view_as_real(value.detach().resolve_conj()) if value.is_complex() else value
 
 
 def as_complex(result: torch.Tensor) -> torch.Tensor:

@@ -28,6 +28,7 @@ from ..dialects.kernel import CallOp
 from ..dialects.torch_ops import ScaledDotProductAttentionOp
 from ..errors import DeploError
 from ..frontend.capture import Captured
+from ..frontend.complex_graphs import parts_of
 from ..frontend.dtypes import DTYPES
 from ..frontend.sources import Program as Source
 from ..interpreter.execute import main_function
@@ -62,7 +63,7 @@ def _input_sets(captured: Captured, source: Source) -> list[list[Array]]:
     """The program's own inputs, then adversarial ones where they are floats, then its own at other sizes."""
     flat = captured.flatten_inputs(source.args, source.kwargs)
     own = [
-        array_of(captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index])
+        array_of(parts_of(captured.tensors[a.name] if a.flat_index is None else flat[a.flat_index]))
         for a in captured.arguments
     ]
     types = main_function(captured.module).function_type.inputs.data
@@ -74,7 +75,7 @@ def _input_sets(captured: Captured, source: Source) -> list[list[Array]]:
         theirs if a.flat_index is not None and a.dtype.is_floating_point else mine
         for a, mine, theirs in zip(captured.arguments, own, adversarial, strict=True)
     ]
-    if _attention_is_undetermined(captured, source, mixed):
+    if captured.has_transforms or _attention_is_undetermined(captured, source, mixed):
         mixed = [_finite(value) if value.dtype.kind == "f" else value for value in mixed]
     return [own, mixed, *_resized(captured, own)]
 
@@ -162,7 +163,9 @@ def _run_eager(
 ) -> list[Array]:
     """The results of `@main` as eager PyTorch computes them on the inputs and parameters given."""
     tensors = [
-        torch.from_numpy(np.array(value)).to(argument.dtype)
+        torch.view_as_complex(torch.from_numpy(np.array(value)))
+        if argument.dtype.is_complex
+        else torch.from_numpy(np.array(value)).to(argument.dtype)
         for value, argument in zip(inputs, captured.arguments, strict=True)
     ]
     held: dict[str, torch.Tensor] = {}
@@ -199,7 +202,7 @@ def _run_eager(
             if result_of is None:
                 raise interpreter.NotExecutable("an argument's new value is a view, or assigned")
             results[output.index] = result_of
-    return [array_of(results[i]) for i in range(len(results))]
+    return [array_of(parts_of(results[i])) for i in range(len(results))]
 
 
 def run_native(module: ModuleOp, target: str, inputs: Sequence[Array]) -> list[Array]:

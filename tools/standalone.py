@@ -149,6 +149,8 @@ def prepare(
     captured = program.captured
     if captured.updates:
         raise UsageError("--standalone: this program changes its arguments in place")
+    if captured.complex_arguments or captured.complex_results:
+        raise UsageError("--standalone: this program takes or gives complex numbers")
     flat = captured.flatten_inputs(source.args, source.kwargs)
     placed = place_values(captured, flat)
     tensors = [tensor_of(captured, argument, flat) for argument in captured.arguments]
