@@ -140,12 +140,13 @@ class _Splitting:
     def _refused(self, node: Node, reason: str) -> Any:
         """What stands for the results of a node that PyTorch is to run, if it may."""
         e = self._builder(node)
-        if self.importer.fallback == "eager" and isinstance(node.target, OpOverload):
-            for source in node.all_input_nodes:
-                if source in self._pairs:
-                    pair = self._pairs[source]
-                    whole = e(aten.clone.default, e.interleaved(pair))
-                    node.replace_input_with(source, e(aten.view_as_complex.default, whole))
+        calls = self.importer.fallback == "eager" and isinstance(node.target, OpOverload)
+        for source in node.all_input_nodes:
+            if isinstance(pair := self._pairs.get(source), Pair):
+                whole = e.interleaved(pair)
+                given = e(aten.view_as_complex.default, whole) if calls else whole
+                node.replace_input_with(source, given)
+        if calls:
             self.importer.reasons[node] = reason
         else:
             self.importer.unsupported.add(node, reason)
