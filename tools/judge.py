@@ -1,10 +1,10 @@
 """Is a result right? Compared with eager PyTorch and with the same program in float64.
 
 A result is right if it has eager's structure, shapes and dtypes; if integers and bools are equal; if NaN
-and infinities stand where eager has them; and if every float is within an error bound of the float64
-result or of eager's, which may itself be far from float64 where a program loses digits. The bound is that of
-a sum of K products, K the longest reduction of the program (and more where factors are rounded before they
-are multiplied, `analysis/roundings.py`):
+and infinities stand where eager has them; and if every float, and each part of a complex number, is within an
+error bound of the float64 result or of eager's, which may itself be far from float64 where a program loses
+digits. The bound is that of a sum of K products, K the longest reduction of the program (and more where
+factors are rounded before they are multiplied, `analysis/roundings.py`):
 
     |result - exact| <= (4 * eps(dtype) + K * eps(float32)) * (|exact| + rms(exact))
 
@@ -44,6 +44,8 @@ def float64_reference(
     """What `program` computes in float64, or None if it cannot run in it."""
     if isinstance(program, torch.nn.Module):
         program = copy.deepcopy(program).double()
+        for held in (*program.parameters(), *program.buffers()):
+            held.data = _widened(held.data)  # `double` leaves complex ones as they are
     widen = _widened
     try:
         with torch.no_grad():
@@ -63,8 +65,19 @@ def same_random_numbers() -> Generator[None]:
 
 
 def _widened(value: Any) -> Any:
-    floating = isinstance(value, torch.Tensor) and value.is_floating_point()
-    return value.double() if floating else value
+    if not isinstance(value, torch.Tensor):
+        return value
+    if value.is_complex():
+        return value.to(torch.complex128)
+    return value.double() if value.is_floating_point() else value
+
+
+def _parts(value: Any, like: Any) -> Any:
+    """A complex tensor as a real one with both parts along a last axis, if `like` is complex as well."""
+    both = (value, like)
+    if all(isinstance(each, torch.Tensor) and each.is_complex() for each in both):
+        return torch.view_as_real(value.detach().resolve_conj())
+    return value
 
 
 def judge(eager: Any, result: Any, exact: Any | None, reduction: int) -> Verdict:
@@ -77,6 +90,10 @@ def judge(eager: Any, result: Any, exact: Any | None, reduction: int) -> Verdict
     if exact is not None:
         flat, exact_structure = pytree.tree_flatten(exact)
         references = flat if exact_structure == structure else references
+    references = [_parts(r, e) for r, e in zip(references, expected, strict=True)]
+    compared = zip(actual, expected, strict=True)
+    pairs = [(_parts(ours, theirs), _parts(theirs, ours)) for ours, theirs in compared]
+    actual, expected = [ours for ours, _ in pairs], [theirs for _, theirs in pairs]
     errors: list[float] = []
     eager_errors: list[float] = []
     difference = 0.0

@@ -138,7 +138,9 @@ def standalone_source(program: Program, source: Source, origin: str) -> str:
             f"--standalone: PyTorch runs a part of this program ({program.plan.calls[0].operator})"
         )
     if program.plan.loops:
-        raise UsageError("--standalone: a recurrent network is a loop of launches, which it does not write")
+        raise UsageError(
+            "--standalone: a recurrent network is a loop of launches, which it does not write"
+        )
     return write_source(program.plan, *prepare(program, source), origin)
 
 
