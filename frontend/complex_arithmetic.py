@@ -101,6 +101,15 @@ def _added_product(op: Any) -> Callable[..., Pair]:
     return added
 
 
+def _linear(e: Builder, value: Any, weight: Any, bias: Any = None) -> Pair:
+    a, b = _operands(e, value, weight)
+    product = multiply(e, a, b, aten.linear.default)
+    if bias is None:
+        return Pair(*product)
+    (added,) = _operands(e, bias)
+    return Pair(*(e(aten.add.Tensor, x, y) for x, y in zip(product, added, strict=True)))
+
+
 def _div(e: Builder, left: Any, right: Any) -> Pair:
     """Smith's quotient: divides by the part of the divisor that is larger."""
     (a, b), (c, d) = _operands(e, left, right)
@@ -158,6 +167,19 @@ def magnitude(e: Builder, re: Node, im: Node) -> Node:
 
 def _abs(e: Builder, value: Pair) -> Node:
     return magnitude(e, *e.parts(value))
+
+
+def _norm(e: Builder, value: Pair, *args: Any, **kwargs: Any) -> Node:
+    """The norm of the absolute values."""
+    if kwargs.get("dtype") is not None:
+        raise Refused("a norm of complex numbers in another dtype")
+    return e(aten.linalg_vector_norm.default, _abs(e, value), *args, **kwargs)
+
+
+def _var(e: Builder, value: Pair, *args: Any, **kwargs: Any) -> Node:
+    """The variance, which is that of both parts together."""
+    parts = (e(aten.var.correction, part, *args, **kwargs) for part in e.parts(value))
+    return e(aten.add.Tensor, *parts)
 
 
 def _angle(e: Builder, value: Pair) -> Node:
@@ -274,6 +296,8 @@ RULES: dict[Any, Callable[..., Any]] = {
     aten.exp.default: _exp,
     aten.isinf.default: _either(aten.isinf.default),
     aten.isnan.default: _either(aten.isnan.default),
+    aten.linalg_vector_norm.default: _norm,
+    aten.linear.default: _linear,
     aten.log.default: _log,
     aten.logical_not.default: _logical_not,
     aten.matmul.default: _product(aten.matmul.default),
@@ -290,5 +314,6 @@ RULES: dict[Any, Callable[..., Any]] = {
     aten.sqrt.default: _sqrt,
     aten.sub.Scalar: _sub,
     aten.sub.Tensor: _sub,
+    aten.var.correction: _var,
 }
 """Operator -> what gives its result from its arguments: pairs, nodes of real tensors, and numbers."""

@@ -25,7 +25,7 @@ from ..dialects.torch import OPS_BY_ATEN
 from ..errors import UsageError
 from . import complex_arithmetic, complex_layouts, fourier
 from .complex_values import PARTS, Builder, Pair, Values, is_complex
-from .importer import DROPPED, Importer
+from .importer import DROPPED, Importer, has_effect
 from .sizes import Refused
 from .unsupported import OpOverload
 
@@ -80,10 +80,11 @@ class _Splitting:
                     self._replace(node)
                 replaced.append(node)
         self._return_pairs()
+        kept = self.importer.unknown.union(self.importer.reasons)
         for node in reversed(replaced):
-            if not node.users and node not in self.importer.unknown:
+            if not node.users and node not in kept:
                 self.graph.erase_node(node)
-        self.graph.eliminate_dead_code(lambda node: node.is_impure() or node.op == "placeholder")
+        self.graph.eliminate_dead_code(has_effect)
         return self.made
 
     def _argument(self, node: Node) -> Pair:

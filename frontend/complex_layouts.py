@@ -65,7 +65,6 @@ PARTWISE = (
     aten.constant_pad_nd.default,
     aten.copy.default,
     aten.diagonal_scatter.default,
-    aten.full_like.default,
     aten.index_add.default,
     aten.index_put.default,
     aten.masked_scatter.default,
