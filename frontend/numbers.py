@@ -5,8 +5,9 @@ becomes
     def forward(self, x: "f32[s0, 64]", n: "i8[s1, 0]"): return x[: n.shape[0]]
 
 Sizes are what the shapes of inputs say, here and in all that follows. Where PyTorch gives the number itself,
-a call makes such a tensor of it (`Number.carried`). A number that may be negative has a carrier that is
-longer by `SHIFT`. A number that an input's shape says as well needs none.
+a call makes such a tensor of it (`Number.carried`), also for a number that only adds to an input's extent.
+A number that may be negative has a carrier that is longer by `SHIFT`. A number that an input's shape says as
+well needs none.
 """
 
 from __future__ import annotations
@@ -53,10 +54,12 @@ def numbers_as_extents(graph: torch.fx.Graph) -> list[torch.fx.Node]:
         value for node in placeholders if isinstance(value := node.meta.get("val"), torch.Tensor)
     ]
     said = set(_symbols_of(tensors))
+    parts = set[sympy.Symbol]().union(*(expr.free_symbols for expr in _extents(tensors)))
     device = device_of(graph.nodes)
     found: list[torch.fx.Node] = []
     for node in placeholders:
-        if (value := _number(node, said)) is not None and node.users:
+        value = _number(node, said)
+        if value is not None and (node.users or expression_of(value) in parts):
             _carry(graph, node, value, device)
             found.append(node)
     return found
@@ -92,10 +95,15 @@ def with_numbers_carried(inputs: Sequence[Any], numbers: Sequence[Number]) -> li
 
 def _symbols_of(tensors: Collection[torch.Tensor]) -> Iterator[sympy.Symbol]:
     """The sizes that the shapes of inputs say."""
+    for expr in _extents(tensors):
+        if (said := multiple_of(expr)) is not None:
+            yield said[0]
+
+
+def _extents(tensors: Collection[torch.Tensor]) -> Iterator[Any]:
+    """Export's expressions of the dynamic extents of inputs."""
     for tensor in tensors:
-        for extent in tensor.shape:
-            if isinstance(extent, torch.SymInt) and (said := multiple_of(expression_of(extent))):
-                yield said[0]
+        yield from (expression_of(n) for n in tensor.shape if isinstance(n, torch.SymInt))
 
 
 def _number(node: torch.fx.Node, said: Collection[sympy.Symbol]) -> torch.SymInt | None:

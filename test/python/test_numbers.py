@@ -225,3 +225,22 @@ def test_a_number_has_no_elements() -> None:
     assert (carried.shape, carried.untyped_storage().nbytes()) == ((108, 0), 0)
     assert number.carried(1) is None
     assert number.carried(101) is None
+
+
+@pytest.mark.filterwarnings("error::deplo.FallbackWarning")
+def test_sizes_of_which_only_the_sum_is_an_extent_of_what_is_saved() -> None:
+    """The gradient takes both sizes as numbers, and tensors of as many rows as both together."""
+
+    def similarity(a: Tensor, b: Tensor, weight: Tensor) -> Tensor:
+        rows = torch.cat([a, b]) @ weight
+        return F.normalize(rows @ rows.T, dim=1).square().mean(1).exp().sum()
+
+    torch._dynamo.reset()
+    compiled = torch.compile(similarity, backend="deplo")
+    for count, other in ((2, 2), (3, 4), (5, 3)):
+        a, b = torch.randn(count, 6), torch.randn(other, 6)
+        weight = torch.randn(6, 4, requires_grad=True)
+        twin = weight.detach().clone().requires_grad_()
+        compiled(a, b, weight).backward()
+        similarity(a, b, twin).backward()
+        torch.testing.assert_close(weight.grad, twin.grad)
