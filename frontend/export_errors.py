@@ -44,6 +44,8 @@ def reason_of(error: Exception) -> str:
             return f"the shape that {error.func} gives depends on the values in tensors"
         case UnsupportedOperatorException():
             return f"PyTorch cannot trace {error.func}"
+        case SyntaxError(text=str() as line):  # an overload whose name is a keyword of Python
+            return f"PyTorch cannot write its graph as code: {line.strip().partition(';')[0]}"
         case _:
             first = str(error).strip().partition("\n")[0]
             return f"{type(error).__name__}: {first or 'PyTorch gives no reason'}"

@@ -85,6 +85,54 @@ def _max_pool_backward(
     return added.reshape(value.shape)
 
 
+def _average_pool_backward(
+    gradient: Tensor,
+    value: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    """Each window's share of the gradient goes to all its elements, if windows do not overlap."""
+    apart = list(stride) in ([], list(kernel_size)) and not any(padding) and not ceil_mode
+    if not apart or len(kernel_size) != 2:
+        return NotImplemented
+    return _spread(gradient / (divisor_override or math.prod(kernel_size)), value, kernel_size)
+
+
+def _adaptive_pool_backward(gradient: Tensor, value: Tensor) -> Any:
+    """The same where the windows of adaptive pooling are equal."""
+    extents: list[Any] = list(zip(value.shape[-2:], gradient.shape[-2:], strict=True))
+    if any(not isinstance(n, int) or not m or n % m for n, m in extents):
+        return NotImplemented
+    windows = [n // m for n, m in extents]
+    return _spread(gradient / math.prod(windows), value, windows)
+
+
+def _spread(shares: Tensor, value: Tensor, windows: Sequence[int]) -> Tensor:
+    """A share for each window, at all its elements in images like `value`; 0 behind the last windows."""
+    *images, rows, columns = shares.shape
+    high, wide = windows
+    each = shares.unsqueeze(-1).unsqueeze(-3).expand(*images, rows, high, columns, wide)
+    whole = each.reshape(*images, rows * high, columns * wide)
+    below, behind = value.shape[-2] - rows * high, value.shape[-1] - columns * wide
+    return torch.nn.functional.pad(whole, (0, behind, 0, below))
+
+
+def _weight_norm_backward(
+    gradient: Tensor, direction: Tensor, length: Tensor, norms: Tensor, dim: int
+) -> tuple[Tensor, Tensor]:
+    """The gradients of `length * direction / norms`, whose norms are over all axes but `dim`."""
+    wide = norms.dtype
+    grad, along, size = (each.to(wide) for each in (gradient, direction, length))
+    others = [axis for axis in range(direction.ndim) if axis != dim]
+    product = (grad * along).sum(others, keepdim=True) / norms
+    of_direction = size / norms * (grad - along * (product / norms))
+    return of_direction.to(direction.dtype), product.to(length.dtype)
+
+
 def _attention(
     query: Tensor,
     key: Tensor,
@@ -181,6 +229,9 @@ def _attention_backward(
 
 
 OF_WINDOWS: dict[Any, Callable[..., Any]] = {
+    aten._adaptive_avg_pool2d_backward.default: _adaptive_pool_backward,
+    aten._weight_norm_interface_backward.default: _weight_norm_backward,
+    aten.avg_pool2d_backward.default: _average_pool_backward,
     aten.convolution_backward.default: convolution_backward,
     aten.max_pool2d_with_indices_backward.default: _max_pool_backward,
 }

@@ -676,3 +676,35 @@ def test_a_graph_that_pytorch_cannot_trace_runs_in_pytorch() -> None:
     options = {"fallback": "error"}
     with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="AssertionError"):
         torch.compile(_MaskedLinear(3, 3), backend="deplo", options=options)(x)
+
+
+POOLED: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "halves": lambda x: nn.functional.avg_pool2d(x, 2),
+    "a rest": lambda x: nn.functional.avg_pool2d(x, (3, 4)),
+    "a divisor": lambda x: nn.functional.avg_pool2d(x, 2, divisor_override=3),
+    "to few": lambda x: nn.functional.adaptive_avg_pool2d(x, (4, 3)),
+    "one image": lambda x: nn.functional.avg_pool2d(x[0], 2),
+    "weight norm": lambda x: torch._weight_norm(x, x[:, :1, :1, :1], 0),
+    "weight norm of columns": lambda x: torch._weight_norm(x, x[:1, :1, :1], 3),
+}
+
+
+@pytest.mark.filterwarnings("error::deplo.FallbackWarning")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last], ids=str)
+@pytest.mark.parametrize("name", POOLED)
+def test_gradients_of_pooling_and_weight_norm(
+    name: str, layout: torch.memory_format, dtype: torch.dtype
+) -> None:
+    program = POOLED[name]
+    x = torch.randn(2, 3, 8, 9, dtype=dtype).contiguous(memory_format=layout).requires_grad_()
+    twin = x.detach().clone().requires_grad_()
+    made, wanted = torch.compile(program, backend="deplo")(x), program(twin)
+    weights = torch.randn_like(wanted)
+    (made * weights).sum().backward()
+    (wanted * weights).sum().backward()
+    torch.testing.assert_close(made, wanted)
+    torch.testing.assert_close(x.grad, twin.grad)
+    assert x.grad is not None
+    assert twin.grad is not None
+    assert x.grad.stride() == twin.grad.stride()

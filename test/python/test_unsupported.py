@@ -141,3 +141,8 @@ def test_a_tensor_without_memory_is_refused():
         with pytest.raises(UsageError, match="a plain torch tensor, got a FakeTensor"):
             program(fake)
         assert torch.equal(program(X), torch.relu(X))
+
+
+def test_an_operator_of_which_pytorch_cannot_write_the_name():
+    with pytest.raises(UnsupportedOpError, match=r"write its graph as code: .*random_\.from\(clone, 0, 10\)"):
+        deplo.compile(lambda x: x.clone().random_(0, 10), (torch.ones(3),))
