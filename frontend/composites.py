@@ -10,10 +10,12 @@ traces them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
+from torch._C import DispatchKey  # pyright: ignore[reportPrivateUsage]
 from torch._decomp import get_decompositions
 from torch._prims_common import suggest_memory_format
 
@@ -91,12 +93,17 @@ def _left(*args: Any) -> Any:
     return NotImplemented
 
 
+def _in_parts(op: Any) -> Callable[..., Any]:
+    """What eager runs for a composite operator, beneath the rule that stands for it while PyTorch traces."""
+    return partial(op._op_dk, DispatchKey.CompositeImplicitAutograd)
+
+
 _NN: Any = cast(Any, torch)._C._nn
 
 COMPOSITES: dict[Any, Callable[..., Any]] = {
-    aten.adaptive_avg_pool1d.default: _pool_1d(_left),
-    aten.adaptive_avg_pool2d.default: _pool(2, _left),
-    aten.adaptive_avg_pool3d.default: _pool(3, _left),
+    aten.adaptive_avg_pool1d.default: _pool_1d(_in_parts(aten.adaptive_avg_pool1d.default)),
+    aten.adaptive_avg_pool2d.default: _pool(2, _in_parts(aten.adaptive_avg_pool2d.default)),
+    aten.adaptive_avg_pool3d.default: _pool(3, _in_parts(aten.adaptive_avg_pool3d.default)),
     aten.channel_shuffle.default: channel_shuffle,
     aten.one_hot.default: _one_hot(_left),
 }

@@ -505,6 +505,20 @@ def test_floats_that_dynamo_computes_from_sizes(name):
         torch.testing.assert_close(compiled(x), FLOATS[name](x, rows))
 
 
+ADAPTIVE = {
+    "one axis": (lambda x: F.adaptive_avg_pool1d(x.flatten(2), 4), (3, 4, 4)),
+    "two axes": (lambda x: F.adaptive_avg_pool2d(x, (2, 3)), (3, 5, 6)),
+    "to one element": (lambda x: F.adaptive_avg_pool2d(x, 1), (3, 5, 6)),
+    "three axes": (lambda x: F.adaptive_avg_pool3d(x, 2), (2, 4, 4, 3)),
+}
+
+
+@pytest.mark.parametrize("name", ADAPTIVE)
+def test_adaptive_pooling_of_all_batches(name):
+    program, image = ADAPTIVE[name]
+    check(program, [((n, *image),) for n in (3, 2, 5)], ({0: B},))
+
+
 def test_a_float_of_sizes_where_an_operator_takes_no_tensor():
     def program(x):
         return torch.addmm(x, x, torch.eye(6), alpha=1 / x.shape[0])
