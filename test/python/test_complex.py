@@ -424,3 +424,11 @@ def test_nvrtc_takes_it_without_spills(target):
     for kernel in program.kernels:
         for usage in compile_cuda(kernel.source, target).usage.values():
             assert usage.spill_stores + usage.spill_loads == 0, kernel.name
+
+
+def test_a_transform_is_a_call_where_pytorch_may_be_called() -> None:
+    z = torch.randn(3, 8)
+    with pytest.warns(deplo.FallbackWarning, match="_fft_r2c"):
+        program = deplo.compile(lambda z: torch.fft.rfft(z * 2).abs(), (z,), fallback="eager")
+    assert len(program.plan.calls) == 1
+    torch.testing.assert_close(program(z), torch.fft.rfft(z * 2).abs())
