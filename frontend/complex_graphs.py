@@ -122,6 +122,8 @@ class _Splitting:
         if rule is None:
             known = f"{target._opname}.{target._overloadname}" in OPS_BY_ATEN
             raise Refused("complex numbers" if known else "")
+        if target in fourier.RULES and self.importer.fallback == "eager":
+            raise Refused("PyTorch's own transform is faster")
         args, kwargs = self._mapped(node.args), self._mapped(node.kwargs)
         return rule(self._builder(node), *args, **kwargs)
 

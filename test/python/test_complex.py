@@ -430,5 +430,5 @@ def test_a_transform_is_a_call_where_pytorch_may_be_called() -> None:
     z = torch.randn(3, 8)
     with pytest.warns(deplo.FallbackWarning, match="_fft_r2c"):
         program = deplo.compile(lambda z: torch.fft.rfft(z * 2).abs(), (z,), fallback="eager")
-    assert len(program.plan.calls) == 1
+    assert "aten._fft_r2c.default" in [call.operator for call in program.plan.calls]
     torch.testing.assert_close(program(z), torch.fft.rfft(z * 2).abs())
