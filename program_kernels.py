@@ -17,8 +17,6 @@ from xdsl.ir import Operation, Region
 from xdsl.passes import ModulePass
 
 from .codegen.llvm_sources import llvm_sources
-from .dialects.inside import ops_of
-from .dialects.kernel import LaunchOp
 from .dialects.schedule import KERNEL_ATTRIBUTE
 from .passes.decisions import Decision
 from .program_stages import Compilation
@@ -39,9 +37,6 @@ def lower_kernels(
     `decisions` is in the order of the passes afterwards. With `is_run_here`, LLVM begins to compile each text
     for this CPU.
     """
-    if is_run_here:
-        counts = {len(launch.arguments) for launch in ops_of(module, LaunchOp)}
-        compilation.begun += map(jit.begin_driver, sorted(counts))
     seconds = [0.0] * len(passes)
     translating = 0.0
     begin, order = len(decisions), list[int]()

@@ -17,14 +17,8 @@ from xdsl.dialects.builtin import (
     AffineSetAttr,
     ArrayAttr,
     DictionaryAttr,
-    Float32Type,
-    FloatAttr,
-    IndexType,
-    IntegerAttr,
-    IntegerType,
     MemRefType,
     ModuleOp,
-    StringAttr,
     TensorType,
 )
 from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue
@@ -160,10 +154,6 @@ def symbols_used(op: Operation) -> list[int]:
     return sorted(found.symbols)
 
 
-_WITHOUT_SYMBOLS = (IntegerAttr, FloatAttr, StringAttr, IntegerType, IndexType, Float32Type)
-"""The attributes of which most operations have some, and which depend on no symbol."""
-
-
 class _Symbols:
     """Collects the symbols of attributes."""
 
@@ -173,8 +163,7 @@ class _Symbols:
 
     def attribute(self, attribute: Attribute) -> None:
         """Add the symbols of an attribute, which operations hold as long as this is used."""
-        # By identity, as an attribute's hash is that of all that is in it.
-        if type(attribute) in _WITHOUT_SYMBOLS or id(attribute) in self._seen:
+        if id(attribute) in self._seen:  # its hash is that of all that is in it
             return
         self._seen.add(id(attribute))
         match attribute:

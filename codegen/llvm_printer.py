@@ -88,10 +88,6 @@ def edges(terminator: Operation | None) -> list[tuple[Block, Sequence[SSAValue]]
             return []
 
 
-_WITHOUT_LINE = (llvm.ConstantOp, llvm.UndefOp)
-"""Operations that stand where their results are used."""
-
-
 class _Module:
     """Prints functions, and remembers what belongs to all of them."""
 
@@ -178,9 +174,9 @@ class _Function:
                     self.scope.names[value] = self._named(op, value)
 
     def _named(self, op: Operation, value: SSAValue) -> str:
-        if type(op) is llvm.ConstantOp:
+        if isinstance(op, llvm.ConstantOp):
             return number_text(op.value)
-        return "undef" if type(op) is llvm.UndefOp else self._fresh(value.name_hint)
+        return "undef" if isinstance(op, llvm.UndefOp) else self._fresh(value.name_hint)
 
     def _jumps(self) -> dict[Block, list[tuple[str, Sequence[SSAValue]]]]:
         """Where each block is reached from, and what it is handed over there."""
@@ -199,7 +195,7 @@ class _Function:
 
     def _operations(self, block: Block) -> Iterator[str]:
         for op in block.ops:
-            if type(op) in _WITHOUT_LINE:
+            if isinstance(op, llvm.ConstantOp | llvm.UndefOp):
                 continue
             printed = PRINTED.get(type(op))
             if printed is None:

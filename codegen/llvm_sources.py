@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp
 
-from ..dialects.inside import ops_of
+from ..dialects.inside import ops_in
 from ..dialects.schedule import KERNEL_ATTRIBUTE, schedule_of
 from .llvm_independence import independent_accesses
 from .llvm_loop_hints import loop_options
@@ -34,8 +34,8 @@ def llvm_module_text(module: ModuleOp) -> str:
 def _text(kernel: llvm.FuncOp, functions: dict[str, llvm.FuncOp], named: bool) -> str:
     called = {
         op.callee.root_reference.data: None
-        for op in ops_of(kernel, llvm.CallOp)
-        if op.callee is not None
+        for op in ops_in(kernel)
+        if isinstance(op, llvm.CallOp) and op.callee is not None
     }
     others = [(functions[name], _notes(functions[name])) for name in called]
     return llvm_text([*others, (kernel, _notes(kernel))], named=named)

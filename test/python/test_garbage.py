@@ -2,11 +2,9 @@
 
 import gc
 import threading
-import weakref
 
 import pytest
 
-from deplo import garbage
 from deplo.garbage import OBJECTS, fewer_collections
 
 
@@ -55,48 +53,3 @@ def test_what_the_user_chose_stays(chosen):
     with fewer_collections():
         assert gc.get_threshold() == chosen
     assert gc.get_threshold() == chosen
-
-
-@pytest.fixture
-def thawed():
-    """Nothing is frozen, as in most processes: the tests' own has frozen what it imported."""
-    gc.unfreeze()
-    yield
-    gc.freeze()
-
-
-class Cycle:
-    def __init__(self):
-        self.itself = self
-
-
-def test_what_is_left_behind_is_looked_for_later(monkeypatch, thawed):
-    monkeypatch.setattr(garbage, "_left", 0)
-    gone = weakref.ref(made := Cycle())
-    del made
-    with fewer_collections():
-        pass
-    assert gc.get_count()[0] < OBJECTS
-    assert gone() is not None
-    assert not gc.get_freeze_count()
-    gc.collect()
-    assert gone() is None
-
-
-def test_too_much_that_is_left_behind_is_looked_for_at_once(monkeypatch, thawed):
-    monkeypatch.setattr(garbage, "_left", garbage.MOST_LEFT)
-    gone = weakref.ref(made := Cycle())
-    with fewer_collections():
-        del made
-        kept = [[] for _ in range(100)]
-    assert gone() is None
-    assert len(kept) == 100
-    assert garbage._left == 0
-
-
-def test_frozen_objects_stay_frozen():
-    gc.freeze()
-    count = gc.get_freeze_count()
-    with fewer_collections():
-        pass
-    assert gc.get_freeze_count() == count
