@@ -24,14 +24,14 @@ _INTERNAL = tuple(
 )
 _STANDARD = os.path.dirname(os.path.realpath(os.__file__)) + os.sep
 """The directory of Python's own modules, and in some installations of site-packages."""
-_GENERATED = "<eval_with_key>"
-"""What PyTorch calls the files of code that it makes."""
+_WITHOUT_FILES = ("<eval_with_key>", "<frozen ")
+"""What PyTorch calls the files of code that it makes, and Python modules that are part of it."""
 
 
 @functools.cache
 def is_internal(file: str) -> bool:
     """Whether a source file is one of PyTorch, of this package or of Python, and so not of the user."""
-    if file.startswith(_GENERATED):
+    if file.startswith(_WITHOUT_FILES):
         return True
     path = os.path.realpath(file)
     standard = path.startswith(_STANDARD) and "site-packages" not in path

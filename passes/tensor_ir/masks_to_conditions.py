@@ -9,8 +9,8 @@ becomes
     %y = tensor_ir.index_map (i, j) -> %x[i, j] if i - j >= 0 else 0.0 : (tensor<8x8xf32>) -> tensor<8x8xf32>
 
 So no mask is stored, and loops end where a condition does: a causal or sliding window of attention leaves out
-what it masks. A mask is `and` of comparisons of integers that are sums of positions and constants. Integers
-that could wrap around are no positions.
+what it masks. A mask is `and` of comparisons of integers that are sums of positions and constants, but for
+equality. Integers that could wrap around are no positions.
 """
 
 from __future__ import annotations
@@ -116,9 +116,11 @@ _COMPARED: dict[Function, tuple[tuple[int, int, int], ...]] = {
     Function.GT: ((1, -1, -1),),
     Function.LE: ((-1, 1, 0),),
     Function.LT: ((-1, 1, -1),),
-    Function.EQ: ((1, -1, 0), (-1, 1, 0)),
 }
-"""Comparison of x and y -> factors of both and a number: the sums are at least 0 where it holds."""
+"""Comparison of x and y -> factors of both and a number: the sums are at least 0 where it holds.
+
+Equality stays a mask: `collapse-reduce` finds the one place where it holds.
+"""
 
 
 def condition_of(op: ElementwiseOp) -> tuple[SSAValue, list[AffineExpr], ConstantOp] | str:
