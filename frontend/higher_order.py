@@ -28,6 +28,7 @@ from torch.utils import _pytree as pytree
 from .conditionals import choose_results
 from .decompose import replace_results
 from .decompositions import decompositions
+from .importer import has_effect
 
 aten = torch.ops.aten
 
@@ -99,7 +100,7 @@ def _trace(
     trace = make_fx(functionalize(call, remove="mutations"), decomposition_table=decompositions())
     with enable_python_dispatcher(), detect_fake_mode(values) or torch.no_grad():
         traced = trace(*values)
-    traced.graph.eliminate_dead_code()
+    traced.graph.eliminate_dead_code(has_effect)
     constants = [getattr(traced, n.target) for n in traced.graph.find_nodes(op="get_attr")]
     if any(not isinstance(each, torch.Tensor) or each.ndim for each in constants):
         raise ValueError("a part of the program makes a tensor of constants")
