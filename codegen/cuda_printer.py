@@ -40,6 +40,7 @@ from ..dialects.tensor_map import TensorMapType
 from ..errors import DeploError
 from ..index.text import print_condition, print_index_expr
 from ..machine.cuda_scalars import TYPES
+from .cuda_registers import is_replaced_next, is_written_where_used, places_of
 from .cuda_scalars import scalar_text
 from .cuda_statements import STATEMENTS, instruction_text
 from .index_text import IndexText
@@ -60,6 +61,8 @@ class CudaPrinter(BasePrinter):
     names: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str], init=False)
     variables: set[SSAValue] = field(default_factory=set[SSAValue], init=False)
     """The values that are mutable locals."""
+    placed: set[SSAValue] = field(default_factory=set[SSAValue], init=False)
+    """The values that are assigned to elements of registers when they are computed."""
     taken: set[str] = field(default_factory=set[str], init=False)
     index_type: str = field(default="int", init=False)
     shared: str = field(default="", init=False)
@@ -105,8 +108,12 @@ class CudaPrinter(BasePrinter):
         self.print_string(text)
 
     def let(self, value: SSAValue, expression: str) -> None:
-        """`const T name = expression;`."""
-        self.line(f"const {self.type(value.type)} {self.name(value)} = {expression};")
+        """`const T name = expression;`, or an assignment."""
+        self.line(f"{self.declared(value, self.type(value.type))} = {expression};")
+
+    def declared(self, value: SSAValue, type: str) -> str:
+        """`const T name`, or the element of registers where a value lies."""
+        return self.name(value) if value in self.placed else f"const {type} {self.name(value)}"
 
     def body(self, block: Block, variables: Sequence[SSAValue] = ()) -> None:
         """The statements of a block, indented; its yield assigns to variables."""
@@ -153,9 +160,16 @@ class CudaPrinter(BasePrinter):
         print_extent(text, extent)
         return text.cpp()
 
+    def place(self, op: Operation) -> None:
+        """Have the results of an operation lie in the registers where they are stored next."""
+        for value, store in places_of(op).items():
+            self.names[value] = self.element(store.memref, store.map, store.indices)
+            self.placed.add(value)
+
     @singledispatchmethod
     def print(self, op: Operation) -> None:
         """Print one operation; host code and other dialects have no CUDA text."""
+        self.place(op)
         if (form := form_of(op)) is not None:
             text = scalar_text(self, op, form)
         elif (row := instruction_of(op)) is not None:
@@ -173,7 +187,8 @@ class CudaPrinter(BasePrinter):
         called = {name for form in forms if form is not None for name in form.functions}
         sizes = [f"s{i}" for i in op.size_arguments]
         self.shared = f"{op.sym_name.data}_shared"
-        self.names, self.variables, self.taken = {}, set(), {op.sym_name.data, self.shared, *called, *sizes}
+        self.names, self.variables, self.placed = {}, set(), set()
+        self.taken = {op.sym_name.data, self.shared, *called, *sizes}
         assert op.index_type is not None
         self.index_type = self.type(op.index_type)
         stored = stored_in(op.body)
@@ -224,6 +239,7 @@ class CudaPrinter(BasePrinter):
 
     @print.register
     def _(self, op: loop.TestOp) -> None:
+        self.place(op)
         text = IndexText()
         print_condition(
             text, op.set.data, lambda i: text.print_string(self.name(op.operands_[i])), " && "
@@ -242,14 +258,18 @@ class CudaPrinter(BasePrinter):
     @print.register
     def _(self, op: loop.LoadOp) -> None:
         text = self.element(op.memref, op.map, op.indices)
-        if _goes_to_a_vector(op):
+        if is_written_where_used(op):
             self.names[op.result] = text
+            if is_replaced_next(op):
+                self.variables.add(op.result)
         else:
+            self.place(op)
             self.let(op.result, text)
 
     @print.register
     def _(self, op: loop.StoreOp) -> None:
-        self.line(f"{self.element(op.memref, op.map, op.indices)} = {self.name(op.value)};")
+        if op.value not in self.placed:
+            self.line(f"{self.element(op.memref, op.map, op.indices)} = {self.name(op.value)};")
 
     @print.register
     def _(self, op: kernel.SharedOp) -> None:
@@ -274,6 +294,7 @@ class CudaPrinter(BasePrinter):
 
     @print.register
     def _(self, op: kernel.ShuffleOp) -> None:
+        self.place(op)
         arguments = f"0xffffffffu, {self.name(op.value)}, {op.lane_mask.value.data}"
         self.let(op.result, f"__shfl_xor_sync({arguments})")
 
@@ -311,16 +332,6 @@ class CudaPrinter(BasePrinter):
     @print.register
     def _(self, op: scf.YieldOp) -> None:
         pass  # `body` assigns its values
-
-
-def _goes_to_a_vector(op: loop.LoadOp) -> bool:
-    """Whether what is loaded from registers is stored next, as an element of a vector, and nothing else."""
-    if not isinstance(op.memref.owner, loop.RegistersOp) or not op.result.has_one_use():
-        return False
-    following = op.next_op
-    while isinstance(following, loop.LoadOp):
-        following = following.next_op
-    return isinstance(following, kernel.VectorStoreOp) and op.result in following.values
 
 
 def kernel_texts(module: ModuleOp) -> dict[str, str]:

@@ -27,12 +27,14 @@ def scalar_text(names: Names, op: Operation, form: ScalarForm) -> str:
         if text.startswith("asm "):
             inputs = ", ".join(_register(names, value) for value in op.operands)
             output = f'"={REGISTERS[kind]}"({values[-1]})'
+            placed = last and op.results[0] in names.placed
             lines += [
-                f"{kind} {values[-1]};",
+                *([] if placed else [f"{kind} {values[-1]};"]),
                 f'asm("{text.removeprefix("asm ")};" : {output} : {inputs});',
             ]
         else:
-            lines.append(f"const {kind} {values[-1]} = {text};")
+            left = names.declared(op.results[0], kind) if last else f"const {kind} {values[-1]}"
+            lines.append(f"{left} = {text};")
     return "\n".join(lines)
 
 

@@ -27,6 +27,11 @@ class Names(Protocol):
     index_type: str
     names: dict[SSAValue, str]
     variables: set[SSAValue]
+    placed: set[SSAValue]
+
+    def declared(self, value: SSAValue, type: str) -> str:
+        """`const T name`, or the element of registers where a value lies."""
+        ...
 
     def fresh(self, hint: str) -> str:
         """A C++ name that nothing has yet."""
@@ -195,7 +200,7 @@ def _mma(names: Names, op: kernel.MmaOp) -> str:
     count = [len(results), len(rows[0]), len(columns[0]), len(sums)]
     if repeats > 1:  # each adds to what the one before gave
         places = _places(count[:3])
-        lines = [f"{type} {', '.join(f'{r} = {s}' for r, s in zip(results, sums, strict=True))};"]
+        lines = _declared(names, type, op.products, sums)
         text, outputs = f"{text} {', '.join([*places, places[0]])};", _listed(f"+{letter}", results)
         for of_rows, of_columns in zip(rows, columns, strict=True):
             words = _listed(_word(op), [*of_rows, *of_columns])
@@ -204,7 +209,25 @@ def _mma(names: Names, op: kernel.MmaOp) -> str:
     text = f"{text} {', '.join(_places(count))};"
     inputs = f"{_listed(_word(op), [*rows[0], *columns[0]])}, {_listed(letter, sums)}"
     outputs = _listed(f"={letter}", results)
-    return f'{type} {", ".join(results)};\nasm volatile("{text}" : {outputs} : {inputs});'
+    lines = [] if names.placed.issuperset(op.products) else [f"{type} {', '.join(results)};"]
+    return "\n".join([*lines, f'asm volatile("{text}" : {outputs} : {inputs});'])
+
+
+def _declared(
+    names: Names, type: str, values: Sequence[SSAValue], initial: Sequence[str]
+) -> list[str]:
+    """Variables, or elements of registers, that begin as something; nothing if they are that already."""
+    pairs = [(names.name(v), text) for v, text in zip(values, initial, strict=True)]
+    if all(name == text for name, text in pairs):
+        return []
+    if not names.placed.issuperset(values):
+        return [f"{type} {', '.join(f'{name} = {text}' for name, text in pairs)};"]
+    copies = [names.fresh("v") for _ in values]
+    declared = ", ".join(f"{copy} = {text}" for copy, text in zip(copies, initial, strict=True))
+    return [
+        f"{type} {declared};",
+        *(f"{name} = {copy};" for (name, _), copy in zip(pairs, copies, strict=True)),
+    ]
 
 
 def _listed(register: str, expressions: Sequence[str]) -> str:
@@ -331,12 +354,11 @@ def _begin(
 
     A copy of a sum whose product is on its way would have the tensor cores wait for each other.
     """
-    if all(_is_free(names, value, op) for value in sums):
+    if not names.placed.issuperset(results) and all(_is_free(names, value, op) for value in sums):
         names.names.update(zip(results, map(names.name, sums), strict=True))
         names.variables.update(results)
         return []
-    pairs = zip(map(names.name, results), map(names.name, sums), strict=True)
-    return [f"float {', '.join(f'{result} = {value}' for result, value in pairs)};"]
+    return _declared(names, "float", results, [names.name(value) for value in sums])
 
 
 def _is_free(names: Names, value: SSAValue, user: Operation) -> bool:

@@ -27,17 +27,17 @@ from itertools import pairwise
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, IntegerType, MemRefType
-from xdsl.ir import Dialect, Operation
+from xdsl.ir import BlockArgument, Dialect, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition
 from xdsl.utils.exceptions import VerifyException
 
 from .cuda_names import IDENTIFIER
 from .cuda_scalars import describe, form_of, is_number
-from .inside import ops_in
+from .inside import ops_in, ops_of
 from .kernel_device import DeviceFunction
 from .kernel_shared import SharedOp
 from .loop import IndexOp, RegistersOp, TestOp
-from .loop_access import LoadOp, StoreOp
+from .loop_access import LoadOp, StoreOp, in_registers
 from .mbarriers import MbarriersOp
 from .scalars import verify_bits
 from .tensor_map import TensorMapType
@@ -88,6 +88,7 @@ class FuncOp(DeviceFunction):
         self._verify_memory()
         if any({"unroll", "rolled"} <= op.attributes.keys() for op in ops_in(self)):
             raise VerifyException("a loop is to be unrolled, or it is not")
+        self._verify_registers()
         if missing := without_form(self):
             listed = ", ".join(dict.fromkeys(describe(op) for op in missing))
             raise VerifyException(f"C++ has no form for {listed}")
@@ -96,6 +97,16 @@ class FuncOp(DeviceFunction):
             if begin < end:
                 raise VerifyException(
                     f"shared memory at {first} ends at {end}, that at {begin} begins before"
+                )
+
+    def _verify_registers(self) -> None:
+        """Raise unless every place in an array of registers is a number once all loops are unrolled."""
+        for op in ops_of(self, LoadOp, StoreOp):
+            if in_registers(op.memref) and not all(map(_is_unrolled, op.indices)):
+                name = op.memref.name_hint or "an array"
+                raise VerifyException(
+                    f"registers have no addresses: places in {name} are numbers, or follow from counters "
+                    "of loops that are unrolled"
                 )
 
     def _verify_memory(self) -> None:
@@ -108,6 +119,12 @@ class FuncOp(DeviceFunction):
                     raise VerifyException(f"memory is one row of elements, got {value.type}")
             elif isinstance(value.type, IntegerType | AnyFloat):
                 verify_bits(value.type)
+
+
+def _is_unrolled(value: SSAValue) -> bool:
+    """Whether a value is the counter of a loop that is unrolled."""
+    loop = value.owner.parent_op() if isinstance(value, BlockArgument) else None
+    return isinstance(loop, scf.ForOp) and "unroll" in loop.attributes
 
 
 def without_form(function: FuncOp) -> list[Operation]:

@@ -27,9 +27,9 @@ from __future__ import annotations
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition
-from xdsl.traits import SymbolOpInterface, is_side_effect_free
+from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from ..index.affine import ZERO
@@ -37,6 +37,7 @@ from .index import verify_access
 from .inside import has_flat_addresses
 from .kernel_mma import WgmmaWaitOp
 from .kernel_shared import verify_shared_alignment
+from .loop_access import LoadOp, StoreOp, in_registers, stays_in_registers
 from .sizes import static_shape
 from .wgmma import (
     GROUP_ROWS,
@@ -174,7 +175,7 @@ class WgmmaOp(WgmmaBase):
         if self.joined is not None:
             after = self.next_op
             while after is not None and not isinstance(after, WgmmaOp):
-                after = after.next_op if is_side_effect_free(after) else None
+                after = after.next_op if stays_in_registers(after) else None
             if after is None:
                 raise VerifyException("is joined to a product that does not follow it")
         elif self.pending % (self.joined_to_it + 1):
@@ -184,12 +185,21 @@ class WgmmaOp(WgmmaBase):
 
 
 def verify_waited(value: SSAValue) -> None:
-    """Raise unless nothing reads sums that are on their way but products, loops that go on, and waits."""
+    """Raise unless nothing reads sums that are on their way but products, loops that go on, and waits.
+
+    Sums that lie in registers are on their way until a wait stands between the products and who reads them.
+    """
     for use in value.uses:
         user, index = use.operation, use.index
         if isinstance(user, WgmmaWaitOp):
             continue
         if isinstance(user, WgmmaOp) and value in user.sums and value not in user.held:
+            continue
+        if isinstance(user, StoreOp) and in_registers(user.memref):
+            for other in user.memref.uses:
+                reader = other.operation
+                if isinstance(reader, LoadOp) and not _follows_wait(reader):
+                    _verify_goes_on(reader.result)
             continue
         loop = user.parent_op()
         if isinstance(user, scf.YieldOp) and isinstance(loop, scf.ForOp):
@@ -199,3 +209,32 @@ def verify_waited(value: SSAValue) -> None:
                     verify_waited(each)
             continue
         raise VerifyException(f"sums that are on their way are read by '{user.name}'")
+
+
+def _verify_goes_on(value: SSAValue) -> None:
+    """Raise unless an element of registers whose sum is on its way is read by products and waits alone."""
+    for use in value.uses:
+        user = use.operation
+        if isinstance(user, WgmmaOp) and value in user.held:
+            raise VerifyException("sums that are on their way are multiplied")
+        if not isinstance(user, WgmmaOp | WgmmaWaitOp):
+            raise VerifyException(f"sums that are on their way are read by '{user.name}'")
+
+
+def _follows_wait(op: Operation) -> bool:
+    """Whether all products were waited for since the last one began, whichever way leads here."""
+    at: Operation | None = op
+    while at is not None:
+        before = at.prev_op
+        while before is not None:
+            if isinstance(before, WgmmaWaitOp) or (
+                isinstance(before, WgmmaOp) and not before.pending and before.joined is None
+            ):
+                return True
+            if any(isinstance(each, WgmmaOp) for each in before.walk()):
+                return False
+            before = before.prev_op
+        at = at.parent_op()
+        if isinstance(at, scf.ForOp) and any(isinstance(each, WgmmaOp) for each in at.walk()):
+            return False
+    return False

@@ -44,6 +44,7 @@ from xdsl.traits import (
     MemoryReadEffect,
     MemoryWriteEffect,
     Pure,
+    is_side_effect_free,
 )
 from xdsl.utils.exceptions import VerifyException
 
@@ -74,6 +75,13 @@ MAX_REGISTERS = 128
 def in_registers(array: SSAValue) -> bool:
     """Whether a memref is an array of the thread's own."""
     return isinstance(array.type, MemRefType) and array.type.memory_space == REGISTERS
+
+
+def stays_in_registers(op: Operation) -> bool:
+    """Whether an operation has no effect but on registers of its thread."""
+    if isinstance(op, LoadOp | StoreOp):
+        return in_registers(op.memref)
+    return is_side_effect_free(op)
 
 
 def _build(

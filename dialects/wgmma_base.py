@@ -31,9 +31,10 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, is_side_effect_free
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from .index import Index, Indexed, index_properties, parse_index, print_index
+from .loop_access import stays_in_registers
 from .wgmma import ROW_BYTES
 
 
@@ -120,7 +121,7 @@ class WgmmaBase(IRDLOperation):
                 if before.joined is None:
                     break
                 count += 1
-            elif not is_side_effect_free(before):
+            elif not stays_in_registers(before):
                 break
             before = before.prev_op
         return count

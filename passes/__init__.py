@@ -95,6 +95,7 @@ PASSES = {
     "merge-guards": ".kernel.merge_guards:MergeGuardsPass",
     "merge-accesses": ".kernel.merge_accesses:MergeAccessesPass",
     "exchange-stores": ".kernel.exchange_stores:ExchangeStoresPass",
+    "roll-registers": ".kernel.roll_registers:RollRegistersPass",
     "elide-barriers": ".kernel.elide_barriers:ElideBarriersPass",
     "overlap-products": ".kernel.overlap_products:OverlapProductsPass",
     "choose-index-width": ".kernel.choose_index_width:ChooseIndexWidthPass",

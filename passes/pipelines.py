@@ -67,6 +67,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "exchange-stores",
         "elide-barriers",
         "overlap-products",
+        "roll-registers",
         "choose-index-width",
         "inline-calls",
         "group-launches",

@@ -71,6 +71,15 @@ cuda.func @k() blocks(4) threads(32) index(i32) {
 
 // -----
 
+// expected-error@+1 {{registers have no addresses: places in own are numbers, or follow from counters of loops that are unrolled}}
+cuda.func @k() blocks(4) threads(32) index(i32) {
+  %own = loop.registers : memref<4xf32, "registers">
+  %t = kernel.thread_id
+  %v = loop.load %own[%t mod 4] : memref<4xf32, "registers">
+}
+
+// -----
+
 cuda.func @k() blocks(1) threads(128) index(i32) {
   %xs = kernel.shared align 1024 : memref<8192xbf16, "shared">
   %z = arith.constant 0.0 : f32
@@ -149,12 +158,30 @@ cuda.func @k(%y: memref<64xf32>) blocks(4) threads(32) index(i32) {
 
 // -----
 
+// expected-error@+1 {{registers have no addresses: places in own are numbers, or follow from counters of loops that are unrolled}}
+cuda.func @k() blocks(4) threads(32) index(i32) {
+  %own = loop.registers : memref<4xf32, "registers">
+  %t = kernel.thread_id
+  %v = loop.load %own[%t mod 4] : memref<4xf32, "registers">
+}
+
+// -----
+
 cuda.func @k() blocks(1) threads(128) index(i32) {
   %xs = kernel.shared align 1024 : memref<8192xbf16, "shared">
   %ws = kernel.shared align 1024 : memref<512xf16, "shared">
   %z = arith.constant 0.000000e+00 : f32
   // expected-error@+1 {{multiplies bf16 by f16}}
   %a, %b, %c, %d = kernel.wgmma %xs[0] by %ws[0] plus (%z, %z, %z, %z) of 64 by 8 : memref<8192xbf16, "shared"> by memref<512xf16, "shared">
+}
+
+// -----
+
+// expected-error@+1 {{registers have no addresses: places in own are numbers, or follow from counters of loops that are unrolled}}
+cuda.func @k() blocks(4) threads(32) index(i32) {
+  %own = loop.registers : memref<4xf32, "registers">
+  %t = kernel.thread_id
+  %v = loop.load %own[%t mod 4] : memref<4xf32, "registers">
 }
 
 // -----
@@ -193,6 +220,15 @@ cuda.func @k(%x: !kernel.tensor_map<16x64xf32>) blocks(4) threads(32) index(i32)
   %s = kernel.shared align 128 : memref<1024xf32, "shared">
   %full = kernel.mbarriers 2
   kernel.bulk_copy %x[0, 0] to %s[0] barrier %full[0] multicast 2 : !kernel.tensor_map<16x64xf32> to memref<1024xf32, "shared">
+}
+
+// -----
+
+// expected-error@+1 {{registers have no addresses: places in own are numbers, or follow from counters of loops that are unrolled}}
+cuda.func @k() blocks(4) threads(32) index(i32) {
+  %own = loop.registers : memref<4xf32, "registers">
+  %t = kernel.thread_id
+  %v = loop.load %own[%t mod 4] : memref<4xf32, "registers">
 }
 
 // -----

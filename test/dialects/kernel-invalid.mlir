@@ -725,6 +725,21 @@ kernel.func @k(%y: memref<4xf32>) blocks(1) threads(128) {
 
 // -----
 
+// Sums on their way may lie in registers, where nobody reads them before they are waited for.
+kernel.func @k(%y: memref<4xf32>) blocks(1) threads(128) {
+  %z = arith.constant 0.0 : f32
+  %xs = kernel.shared align 1024 : memref<64x64xbf16, "shared">
+  %ws = kernel.shared align 1024 : memref<8x64xbf16, "shared">
+  %sums = loop.registers : memref<1xf32, "registers">
+  // expected-error@+1 {{sums that are on their way are read by 'loop.store'}}
+  %a, %b, %c, %d = kernel.wgmma %xs[0, 0] by %ws[0, 0] plus (%z, %z, %z, %z) leaving 1 : memref<64x64xbf16, "shared"> by memref<8x64xbf16, "shared">
+  loop.store %a, %sums[0] : memref<1xf32, "registers">
+  %e = loop.load %sums[0] : memref<1xf32, "registers">
+  loop.store %e, %y[0] : memref<4xf32>
+}
+
+// -----
+
 kernel.func @k() blocks(1) threads(128) {
   %z = arith.constant 0.0 : f32
   %xs = kernel.shared align 16 : memref<64x64xbf16, "shared">

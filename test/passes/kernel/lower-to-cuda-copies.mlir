@@ -265,8 +265,7 @@ func.func @main(%h: memref<128xf16>, %x: memref<128xi1>) -> (memref<128xf16>, me
 
 // -----
 
-// Elements of registers are written where a vector takes them; those that change before, or go elsewhere, are
-// variables.
+// Elements of registers are written where they are read; those that change before are variables.
 // CPP-LABEL:   __global__ void __launch_bounds__(4) taken(
 // CPP:         float own[2];
 // CPP-NEXT:    const float2 a_vector = *reinterpret_cast<const float2*>(&x[t * 2]);
@@ -275,9 +274,8 @@ func.func @main(%h: memref<128xf16>, %x: memref<128xi1>) -> (memref<128xf16>, me
 // CPP-NEXT:    *reinterpret_cast<float2*>(&y[t * 2]) = float2{own[0], own[1]};
 // CPP-NEXT:    const float e = own[0];
 // CPP-NEXT:    own[0] = a_vector.x;
-// CPP-NEXT:    const float f = own[0];
-// CPP-NEXT:    *reinterpret_cast<float2*>(&y[t * 2 + 8]) = float2{e, f};
-// CPP-NEXT:    y[t + 16] = f;
+// CPP-NEXT:    *reinterpret_cast<float2*>(&y[t * 2 + 8]) = float2{e, own[0]};
+// CPP-NEXT:    y[t + 16] = own[0];
 kernel.func @taken(%x: memref<8xf32>, %y: memref<20xf32>) blocks(1) threads(4) {
   %t = kernel.thread_id
   %own = loop.registers : memref<2xf32, "registers">

@@ -257,7 +257,7 @@ kernel.func @rows(%in: memref<?x?xf32, #sym.extents<s0, s1>>, %out: memref<?x1xf
 // CPP-NEXT:    const float product = __fsub_rn(v, m);
 // CPP:         const float branch = __fsub_rn(either, plain);
 // CPP:         const float choice = __fsub_rn(chosen, branch);
-// CPP:         const float register_1 = __fsub_rn(kept, choice);
+// CPP:         const float register_1 = __fsub_rn(registers[1], choice);
 // CPP:         const double wide = __dsub_rn(e, w);
 kernel.func @products(%x: memref<4xf32>, %y: memref<4xf32>, %z: memref<4xf64>) blocks(1) threads(4) {
   %t = kernel.thread_id
