@@ -40,7 +40,7 @@ from ..dialects.tensor_map import TensorMapType
 from ..errors import DeploError
 from ..index.text import print_condition, print_index_expr
 from ..machine.cuda_scalars import TYPES
-from .cuda_registers import is_replaced_next, is_written_where_used, places_of
+from .cuda_registers import carried_by, is_replaced_next, is_written_where_used, places_of
 from .cuda_scalars import scalar_text
 from .cuda_statements import STATEMENTS, instruction_text
 from .index_text import IndexText
@@ -161,10 +161,13 @@ class CudaPrinter(BasePrinter):
         return text.cpp()
 
     def place(self, op: Operation) -> None:
-        """Have the results of an operation lie in the registers where they are stored next."""
+        """Have the results of an operation lie in the registers or the variable where they go next."""
         for value, store in places_of(op).items():
             self.names[value] = self.element(store.memref, store.map, store.indices)
             self.placed.add(value)
+        if (variable := carried_by(op)) is not None:
+            self.names[op.results[0]] = self.name(variable)
+            self.placed.add(op.results[0])
 
     @singledispatchmethod
     def print(self, op: Operation) -> None:
