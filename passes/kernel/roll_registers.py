@@ -87,8 +87,8 @@ class _Rolling:
     def _emit(self, unit: Unit) -> None:
         """Put the nest of loops of a unit in front of the end."""
         for family in unit.families:
-            if family[0].results and self.plan.in_array(family):
-                self._insert(self._array(family))
+            if self.plan.in_array(family):
+                Rewriter.insert_op(self._array(family), self.end)
         counters: list[SSAValue] = []
         point = self.end
         for depth, extent in enumerate(unit.nest):
@@ -111,9 +111,6 @@ class _Rolling:
         made.location = family[0].location
         self.arrays[id(family)] = made.result
         return made
-
-    def _insert(self, op: Operation) -> None:
-        Rewriter.insert_op(op, self.end)
 
     def _hand_on(self, family: Family) -> None:
         """Have what stays as it is read elements of the family's array."""

@@ -100,7 +100,10 @@ def dependences(ops: Sequence[Operation]) -> dict[Operation, list[Operation]]:
 
 
 def components(after: Sequence[Sequence[int]]) -> list[int]:
-    """The strongly connected component of each node of a graph (Tarjan 1972), of node i to `after[i]`."""
+    """The strongly connected component of each node of a graph, of node i to `after[i]` (Tarjan 1972).
+
+    Components come after those that they lead to, else in the order of the nodes.
+    """
     count = len(after)
     number, low, component = [-1] * count, [0] * count, [-1] * count
     stack: list[int] = []

@@ -130,7 +130,7 @@ def _rejected(plan: Plan) -> list[Family]:
     for unit in rolled:
         if not _is_loop(plan, unit):
             return unit.families
-    join_neighbours(plan)
+    _join_neighbours(plan)
     return _too_short(plan)
 
 
@@ -165,53 +165,23 @@ def _joined(plan: Plan) -> list[list[Family]]:
 
 
 def _order(plan: Plan, units: list[Unit]) -> list[Family]:
-    """Order the units; gives the families of units that cannot be in any order."""
+    """Order the units: those that need each other are one; gives families that cannot be in any order."""
+    units = sorted(units, key=plan.first)
     number = {unit: i for i, unit in enumerate(units)}
     before: list[set[int]] = [set() for _ in units]
     for op, others in plan.after.items():
         before[number[plan.unit[op]]] |= {number[plan.unit[other]] for other in others}
-    component = components([[*b] for b in before])
+    component = components([sorted(b) for b in before])
     members: dict[int, list[Unit]] = {}
     for unit, its in zip(units, component, strict=True):
         members.setdefault(its, []).append(unit)
-    merged: list[Unit] = []
-    for group in members.values():
+    for _, group in sorted(members.items()):
         if any(unit.turns != group[0].turns for unit in group):
             return [family for unit in group if unit.turns > 1 for family in unit.families]
-        unit = (
-            Unit([family for each in group for family in each.families]) if group[1:] else group[0]
-        )
+        unit = Unit([family for each in group for family in each.families])
         plan.unit |= {op: unit for family in unit.families for op in family}
-        merged.append(unit)
-    plan.units = _sorted(plan, merged)
+        plan.units.append(unit)
     return []
-
-
-def _sorted(plan: Plan, units: list[Unit]) -> list[Unit]:
-    """Units after those that they need, else in the order of their first operations."""
-    first = {unit: plan.first(unit) for unit in units}
-    ordered: dict[Unit, None] = {}
-    path: list[tuple[Unit, list[Unit]]] = []
-    needed: dict[Unit, list[Unit]] = {unit: [] for unit in units}
-    for op, others in plan.after.items():
-        unit = plan.unit[op]
-        needed[unit] += [plan.unit[other] for other in others if plan.unit[other] is not unit]
-    for root in sorted(units, key=first.__getitem__):
-        path.append((root, sorted({*needed[root]}, key=first.__getitem__, reverse=True)))
-        while path:
-            unit, rest = path[-1]
-            if unit in ordered:
-                path.pop()
-            elif rest:
-                source = rest.pop()
-                if source not in ordered:
-                    path.append(
-                        (source, sorted({*needed[source]}, key=first.__getitem__, reverse=True))
-                    )
-            else:
-                ordered[unit] = None
-                path.pop()
-    return [*ordered]
 
 
 def _is_loop(plan: Plan, unit: Unit) -> bool:
@@ -279,7 +249,7 @@ def _nest(
     return (*extents, extent), [(*s, step) for s, step in zip(strides, steps, strict=True)]
 
 
-def join_neighbours(plan: Plan) -> None:
+def _join_neighbours(plan: Plan) -> None:
     """Have units that follow each other and are the same nest be one, where turns need no later turn."""
     units: list[Unit] = []
     for unit in plan.units:
@@ -306,7 +276,7 @@ def _too_short(plan: Plan) -> list[Family]:
         if unit.turns == 1:
             continue
         lines = sum(_is_line(plan, family) for family in unit.families)
-        arrays = sum(any(r for r in f[0].results) and plan.in_array(f) for f in unit.families)
+        arrays = sum(plan.in_array(family) for family in unit.families)
         if lines + arrays + LOOP_LINES * len(unit.nest) < lines * unit.turns:
             continue
         readers = {
