@@ -22,8 +22,7 @@
 // CPP-NEXT:     float s = 0.0f;
 // CPP-NEXT:     for (int k = 0; k < 8; ++k) {
 // CPP-NEXT:         const float v = in[i * 8 + k];
-// CPP-NEXT:         const float n = s + v;
-// CPP-NEXT:         s = n;
+// CPP-NEXT:         s = s + v;
 // CPP-NEXT:     }
 // CPP-NEXT:     out[i] = s;
 // CPP-NEXT: }
