@@ -8,7 +8,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.traits import SymbolTable
 
-from ..dialects.calls import REASON, TensorCallOp
+from ..dialects.calls import REASON, SIZE, TensorCallOp
 from ..dialects.kernel import CallOp
 from .eager_calls import EagerCall
 from .locations import line_of
@@ -18,6 +18,8 @@ def fallbacks(module: ModuleOp) -> tuple[EagerCall, ...]:
     """The operators that PyTorch runs, in the order of their first calls."""
     found: dict[tuple[str, str], list[str]] = {}
     for op in _calls(module, "main"):
+        if op.callee.data == SIZE:
+            continue  # of deplo's own
         reason = op.attributes.get(REASON)
         text = reason.data if isinstance(reason, StringAttr) else ""
         found.setdefault((op.callee.data, text), []).append(line_of(op))

@@ -61,6 +61,14 @@ OPAQUE: tuple[Attribute, ...] = (
 FALLBACK = "deplo.fallback"
 """The attribute of a module in which operators that deplo does not support may become calls: "eager"."""
 
+SIZE = "deplo.size.default"
+"""The call that is no operator of PyTorch's: it makes a tensor of as many elements as its operand says.
+
+    %all = tensor_ir.call "deplo.size.default"(count = %n) : (tensor<1xi64>) -> tensor<?xi8, #sym.extents<s0>>
+
+So a kernel finds a size, and the plan goes on with it. The elements are not set.
+"""
+
 REASON = "deplo.reason"
 """The attribute of a call that says why deplo does not compute the operator itself."""
 

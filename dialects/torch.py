@@ -26,9 +26,9 @@ from xdsl.traits import Pure
 
 from .calls import TensorCallOp
 from .torch_base import BOOL, INT, TorchOp, argument_attr
+from .torch_found_shapes import IndexShapeOp
 from .torch_ops import TORCH_OPS
 from .torch_scatter_shapes import IndexPutShapeOp
-from .torch_shapes import IndexShapeOp
 
 
 @irdl_op_definition

@@ -46,6 +46,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from . import (
+    torch_found_shapes,
     torch_layout_shapes,
     torch_recurrent_shapes,
     torch_scatter_shapes,
@@ -100,6 +101,7 @@ _KINDS: dict[str, Kind[Any]] = {
 _FAMILIES: dict[str, type[TorchOp]] = {
     name: value
     for module in (
+        torch_found_shapes,
         torch_layout_shapes,
         torch_recurrent_shapes,
         torch_scatter_shapes,

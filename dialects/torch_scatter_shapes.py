@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from .torch_base import Shape, TorchOp
+from .torch_found_shapes import is_mask, verify_masked
 from .torch_shapes import (
     broadcast_shapes,
     broadcasts_to,
@@ -58,11 +59,16 @@ class IndexPutShapeOp(TorchOp):
         return list(self.operands[1:-1])
 
     def written_shape(self) -> Shape:
-        """The extents that the written values broadcast to."""
-        source, *indices = self.operand_shapes()[:-1]
-        verify_indices(*self.indices_of())
+        """The extents that the written values broadcast to; of a mask, as many places as there are values."""
+        source, *indices, values = self.operand_shapes()
         first = self.integer("dim")
         last = first + len(indices)
+        if len(indices) == 1 and is_mask(self.operands[1]):
+            last = verify_masked(indices[0], source, first)
+            behind = len(source) - last
+            count = values[-1 - behind] if len(values) > behind else 1
+            return (*source[:first], count, *source[last:])
+        verify_indices(*self.indices_of())
         if not indices or first < 0 or last > len(source):
             raise VerifyException(
                 f"{len(indices)} indices from axis {first} do not fit {list(source)}"

@@ -251,20 +251,6 @@ class IndexSelectShapeOp(TorchOp):
         return (*source[:axis], count, *source[axis + 1 :]) if source else ()
 
 
-class IndexShapeOp(TorchOp):
-    """Neighbouring axes from `dim` on, each indexed by a tensor; the index tensors broadcast."""
-
-    def result_shape(self) -> Shape | None:
-        source, *indices = self.operand_shapes()
-        verify_indices(*self.operands[1:])
-        first, last = self.integer("dim"), self.integer("dim") + len(indices)
-        if not indices or first < 0 or last > len(source):
-            raise VerifyException(
-                f"{len(indices)} indices from axis {first} do not fit {list(source)}"
-            )
-        return (*source[:first], *broadcast_shapes(*indices), *source[last:])
-
-
 # --------------------------------------------------------------------------- creation
 
 

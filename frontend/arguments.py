@@ -158,8 +158,10 @@ def _read_indices(arguments: Arguments, values: list[Any]) -> list[torch.fx.Node
     nodes = [values[i] for i in present]
     if not present or present[-1] - present[0] + 1 != len(present):
         raise Refused("indices of axes that are not next to each other")
-    if any(node.meta["val"].dtype in (torch.bool, torch.uint8) for node in nodes):
-        raise Refused("indices = a mask (the number of results depends on values)")
+    if any(node.meta["val"].dtype == torch.uint8 for node in nodes):
+        raise Refused("indices = a mask of uint8, which PyTorch no longer wants: make it bool")
+    if len(nodes) > 1 and any(node.meta["val"].dtype == torch.bool for node in nodes):
+        raise Refused("indices = a mask among other indices")
     arguments.properties["dim"] = argument_attr(present[0])
     return nodes
 

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from ..dialects import torch_scatter_shapes, torch_shapes, torch_sort_shapes
+from ..dialects import torch_found_shapes, torch_scatter_shapes, torch_shapes, torch_sort_shapes
 from ..dialects.torch import OPS_BY_ATEN
 from ..dialects.torch_ops import BinaryCrossEntropyOp
 from .unsupported import OpOverload
@@ -28,10 +28,10 @@ aten = torch.ops.aten
 COND: Any = torch.ops.higher_order.cond
 
 LOOKING_UP = (
+    torch_found_shapes.IndexShapeOp,
     torch_shapes.EmbeddingShapeOp,
     torch_shapes.GatherShapeOp,
     torch_shapes.IndexSelectShapeOp,
-    torch_shapes.IndexShapeOp,
     torch_scatter_shapes.IndexPutShapeOp,
     torch_scatter_shapes.IndexReduceShapeOp,
     torch_scatter_shapes.MaskedScatterShapeOp,

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 import sympy
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 from torch.utils._sympy import functions
@@ -355,7 +356,7 @@ def _found_sizes(graph: torch.fx.Graph, limits: Limits) -> dict[sympy.Symbol, Ra
     """The sizes that depend on the values in tensors, where an operator gives a tensor with such an axis."""
     found: dict[sympy.Symbol, Range] = {}
     for node in graph.nodes:
-        new = node.meta.get("unbacked_bindings") or ()
+        new = _bindings(node)
         for value in pytree.tree_leaves(node.meta.get("val")):
             if not isinstance(value, torch.Tensor) or node.op != "call_function":
                 continue
@@ -364,6 +365,14 @@ def _found_sizes(graph: torch.fx.Graph, limits: Limits) -> dict[sympy.Symbol, Ra
                 if expr in new and expr not in found:
                     found[expr] = _found_size(f"{node.name}:{axis}", limits.get(expr))
     return found
+
+
+def _bindings(node: torch.fx.Node) -> set[Any]:
+    """The symbols that a node makes, as the shapes of tensors have them: some are found to be others."""
+    made = node.meta.get("unbacked_bindings") or {}
+    values = pytree.tree_leaves(node.meta.get("val"))
+    environment = next((v.fake_mode.shape_env for v in values if isinstance(v, FakeTensor)), None)
+    return set(made) if environment is None else {environment.replace(symbol) for symbol in made}
 
 
 def _found_size(label: str, limits: ValueRanges[Any] | None) -> Range:

@@ -22,6 +22,9 @@ ON_DEVICE = "device"
 ALIGNMENT = 64
 """Bytes that buffers begin at multiples of."""
 
+SIZE = "deplo.size.default"
+"""The operator by which a plan finds a size that one of its kernels has computed."""
+
 Resolve = Callable[[Any], Any]
 """Gives an argument, of all tensors of a plan."""
 
@@ -156,6 +159,8 @@ def _described(array: Array) -> tuple[Any, tuple[int, ...]]:
 @cache
 def find_operator(name: str) -> Any:
     """The operator `namespace.operator.overload`; raises DeploError if this PyTorch has none."""
+    if name == SIZE:
+        _define_size()
     found: Any = _torch().ops
     try:
         for part in name.split("."):
@@ -163,6 +168,20 @@ def find_operator(name: str) -> Any:
     except AttributeError:
         raise DeploError(f"this PyTorch has no operator {name}, which the program calls") from None
     return found
+
+
+@cache
+def _define_size() -> Any:
+    """Let PyTorch have the operator that makes as many elements, not set, as a tensor says."""
+    torch = _torch()
+    library = torch.library.Library("deplo", "FRAGMENT")
+    library.define("size(Tensor count) -> Tensor")
+
+    def size(count: Any) -> Any:
+        return torch.empty(int(count), dtype=torch.int8, device=count.device)
+
+    library.impl("size", size, "CompositeExplicitAutograd")
+    return library
 
 
 def is_random(name: str) -> bool:

@@ -82,7 +82,8 @@ def joined_index(e: Lowering, values: Sequence[SSAValue], extents: Shape) -> SSA
     return indices[0] if len(indices) == 1 else _flat_index(e, indices, extents)
 
 
-def _index(e: Lowering, op: IndexOp) -> SSAValue:
+def index_at(e: Lowering, op: IndexOp) -> SSAValue:
+    """`index` by tensors of positions."""
     source, first = shape_of(op.input), op.integer("dim")
     last = first + len(op.indices)
     joined = (*source[:first], prod(source[first:last]), *source[last:])
@@ -204,6 +205,5 @@ RULES: dict[type[TorchOp], Rule] = {
     t.EmbeddingOp: _embedding,
     t.CumsumOp: _running(Combiner.ADD),
     t.CumprodOp: _running(Combiner.MUL),
-    IndexOp: _index,
 }
 """The rule for each operation."""

@@ -18,12 +18,12 @@ from xdsl.ir.affine import AffineExpr
 
 from ...analysis.orders import scatter_work
 from ...dialects import torch_ops as t
-from ...dialects.scalars import Combiner, Function, Update, identity, is_bool, is_float, ui8
+from ...dialects.scalars import Function, Update, identity, is_bool, is_float, ui8
 from ...dialects.sizes import extent_expr, hinted
 from ...dialects.torch import IndexPutOp
 from ...dialects.torch_base import Shape, TorchOp
 from ...dialects.torch_shapes import normalize_axis
-from .indexing import fold_until, joined_index
+from .indexing import joined_index
 from .lowering import Lowering, Refusal, Rule, compute_element, dims, element_of, shape_of
 from .squares import check_comparisons
 
@@ -188,7 +188,7 @@ def _along(e: Lowering, index: SSAValue, axis: int, rank: int) -> SSAValue:
     return e.reshape(index, shape)
 
 
-def _index_put(e: Lowering, op: IndexPutOp) -> SSAValue:
+def put_at(e: Lowering, op: IndexPutOp) -> SSAValue:
     """Negative indices count from the end of their axis."""
     whole, first = shape_of(op.input), op.integer("dim")
     last = first + len(op.indices)
@@ -228,23 +228,6 @@ def _index_reduce(e: Lowering, op: t.IndexReduceOp) -> SSAValue:
     index = _along(e, index, axis, len(shape_of(value)))
     changed = _folded(e, reduce, op.flag("include_self"), value, index, source, axis)
     return e.reshape(e.cast(changed, e.result_element), e.shape)
-
-
-def _masked_scatter(e: Lowering, op: t.MaskedScatterOp) -> SSAValue:
-    """The n-th position where the mask holds gets the n-th element of the source."""
-    if not is_bool(element_of(op.mask)):
-        raise Refusal(f"mask holds {element_of(op.mask)}, not i1")
-    if prod(shape_of(op.source)) == 0:
-        raise Refusal("a source without elements")
-    if prod(e.shape) == 0:
-        return e.broadcast(op.input, e.shape)
-    flat = e.reshape(e.broadcast(op.mask, e.shape), (prod(e.shape),))
-    number = fold_until(e, e.cast(flat, i64), 0, Combiner.ADD)
-    position = e.with_number(Function.SUB, number, 1)
-    position = e.select(flat, position, e.fill_like(position, 0))
-    taken = e.gather(e.reshape(op.source, (prod(shape_of(op.source)),)), position, 0)
-    value = e.broadcast(op.input, e.shape)
-    return e.select(e.reshape(flat, e.shape), e.reshape(taken, e.shape), value)
 
 
 # --------------------------------------------------------------------------- at positions known before
@@ -302,8 +285,6 @@ RULES: dict[type[TorchOp], Rule] = {
     t.ScatterReduceOp: _scatter,
     t.IndexAddOp: _index_add,
     t.IndexReduceOp: _index_reduce,
-    IndexPutOp: _index_put,
-    t.MaskedScatterOp: _masked_scatter,
     t.DiagonalScatterOp: _diagonal_scatter,
     t.AsStridedOp: _as_strided,
     t.AsStridedCopyOp: _as_strided,

@@ -19,7 +19,7 @@ from ...dialects.scalars import Function
 from ...dialects.sizes import largest
 from ...dialects.torch_base import TorchOp
 from ...dialects.torch_promotion import common_element
-from .lowering import Lowering, Refusal, Rule, compute_element, shape_of
+from .lowering import Lowering, Refusal, Rule, compute_element, element_of, shape_of
 
 
 def _search(e: Lowering, op: Any) -> SSAValue:
@@ -30,12 +30,22 @@ def _search(e: Lowering, op: Any) -> SSAValue:
     sequence, searched = op.sequences(), op.searched()
     element = compute_element(common_element([sequence, searched]))
     axis = len(shape_of(sequence)) - 1
-    extent = shape_of(sequence)[axis]
     sorter = getattr(op, "sorter", None)
     if sorter is not None:
-        sequence = e.gather_along(sequence, e.checked(e.cast(sorter, i64), extent), axis)
-    value = e.argument(searched, element, e.shape)
-    start, end = (e.constant(place, i64, e.shape) for place in (0, extent))
+        sequence = e.gather_along(sequence, e.checked(e.cast(sorter, i64), shape_of(sequence)[axis]), axis)
+    return places_in_order(e, sequence, e.argument(searched, element, e.shape), right=right)
+
+
+def places_in_order(
+    e: Lowering, sequence: SSAValue, value: SSAValue, *, right: bool = False
+) -> SSAValue:
+    """The first place along the last axis of `sequence`, which is in order, of no less than each value.
+
+    With `right`, of more.
+    """
+    axis = len(shape_of(sequence)) - 1
+    extent, element, shape = shape_of(sequence)[axis], element_of(value), shape_of(value)
+    start, end = (e.constant(place, i64, shape) for place in (0, extent))
     for _ in range(largest(extent).bit_length()):
         middle = e.with_number(Function.SHR, e.apply(Function.ADD, start, end), 1)
         searching = e.apply(Function.LT, start, end)

@@ -51,7 +51,7 @@ def _check_work(e: Lowering, value: SSAValue, axis: int, count: Extent) -> None:
     check_comparisons(e, "an order", sort_work(shape_of(value), axis), pytorch_seconds)
 
 
-def _sorted(
+def in_order(
     e: Lowering, value: SSAValue, axis: int, count: Extent, *, descending: bool = False
 ) -> tuple[SSAValue, SSAValue]:
     """The first `count` values along `axis` in order, and their positions."""
@@ -68,7 +68,7 @@ def _sort(e: Lowering, op: Any) -> list[SSAValue]:
         return [e.constant(0, element_of(value), e.shape), e.constant(0, i64, e.shape)]
     descending = op.flag("largest") if isinstance(op, t.TopkOp) else op.flag("descending")
     axis = op.axis()
-    return [*_sorted(e, value, axis, e.shape[axis], descending=descending)]
+    return [*in_order(e, value, axis, e.shape[axis], descending=descending)]
 
 
 # --------------------------------------------------------------------------- one place of the order
