@@ -225,8 +225,6 @@ def _sizes(main: func.FuncOp) -> list[dict[str, Any]]:
                 f"the size {size.label} is the extent of no axis of an argument, or of what a call gives"
             )
         multiple, place = min(axes[number], key=lambda at: ("buffer" in at[1], at[0] != Multiple()))
-        if "argument" in place and size.minimum.data == 0:
-            raise DeploError(f"the size {size.label} of an argument must be at least 1, not 0")
         limits = {"minimum": size.minimum.data, "maximum": size.largest}
         if multiple != Multiple():
             place |= {"scale": multiple.scale, "offset": multiple.offset}

@@ -26,22 +26,19 @@ from .random_numbers import draw_in_memory_order
 from .random_states import states_as_calls
 from .size_guards import as_multiples, guards_of, shape_environment
 from .size_numbers import numbers_as_tensors
-from .sizes import InputTensor, Limits, Refused, input_sizes
+from .sizes import InputTensor, Limits, Refused, example_of, input_sizes
 from .strided_views import permute_to_memory_order, read_inputs
 from .updates import mark_updates, take_updates, updates_of
 from .view_outputs import hidden_views, outputs_of, results_of
 
 
-def _tensors(placeholders: Sequence[torch.fx.Node]) -> list[InputTensor]:
+def _tensors(placeholders: Sequence[torch.fx.Node], limits: Limits) -> list[InputTensor]:
     """The inputs that are tensors; numbers besides them are their sizes."""
     tensors: list[InputTensor] = []
     for position, node in enumerate(placeholders):
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor):
-            sizes = [n for n in value.shape if isinstance(n, torch.SymInt)]
-            if not all(n.node.has_hint() for n in sizes):
-                raise UnsupportedOpError(f"input {node.name} has a size that depends on values")
-            example = tuple(n.node.hint if isinstance(n, torch.SymInt) else n for n in value.shape)
+            example = tuple(example_of(extent, limits) for extent in value.shape)
             tensors.append(InputTensor(position, node.name, value, example))
         elif value is not None and not isinstance(value, torch.SymInt):
             raise UnsupportedOpError(f"input {node.name} is a {type(value).__name__}, not a tensor")
@@ -128,8 +125,8 @@ def capture_graph(
     updated = take_updates(graph)
     carriers = numbers_as_extents(graph)
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
-    tensors = _tensors(placeholders)
     limits = _limits(graph)
+    tensors = _tensors(placeholders, limits)
     if fallback == "eager":
         items_as_sizes(graph, limits)
     sizes = as_multiples(input_sizes(tensors, (), limits), guards_of(graph))

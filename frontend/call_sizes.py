@@ -16,7 +16,7 @@ from .sizes import is_symbolic, multiple_of
 
 @dataclass(frozen=True)
 class DefiningAxis:
-    """The axis of an argument that says a size."""
+    """The axis of an argument, or a result, that says a size."""
 
     argument: int
     axis: int
@@ -33,7 +33,10 @@ Axes: TypeAlias = Mapping[sympy.Symbol, DefiningAxis]
 
 @dataclass(frozen=True)
 class ReturnedSize:
-    """A number that a program returns, or makes a view with, computed from sizes of its arguments."""
+    """A number that a program returns, or makes a view with, computed from sizes of its arguments.
+
+    One that is found in data is computed from sizes of its results.
+    """
 
     expr: Any
     axes: Axes

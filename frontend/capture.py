@@ -171,7 +171,7 @@ class Captured:
         sources = {"result": results, "argument": arguments, "output": flat}
         for output in self._values:
             if isinstance(output.value, ReturnedSize):
-                flat.append(output.value.of(arguments))
+                flat.append(output.value.of(results if output.source == "found" else arguments))
             elif output.index is None:
                 flat.append(output.value)
             else:

@@ -306,7 +306,7 @@ class Importer:
     def finish(self, outputs: Sequence[torch.fx.Node]) -> ModuleOp:
         """The module whose `@main` returns `outputs`. Raises UnsupportedOpError if anything was noted."""
         for node in outputs:
-            if is_symbolic(node.meta.get("val")) and not isinstance(node.target, OpOverload):
+            if is_symbolic(node.meta.get("val")) and node not in self._values:
                 self.unsupported.add(node, "gives a number that depends on values in tensors")
             if node in self._values and tensor_type(self._values[node][0]).element_type in OPAQUE:
                 dtype = str(node.meta["val"].dtype).removeprefix("torch.")

@@ -23,7 +23,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from ..dialects.allowed_sizes import MAX_SIZE
 from ..errors import UnsupportedOpError
 from .devices import device_of
-from .sizes import Sizes, expression_of, multiple_of
+from .sizes import Sizes, expression_of, is_found, multiple_of
 
 SHIFT = (MAX_SIZE + 1) // 2
 """The length of the carrier of 0, if numbers may be negative: half of them are, of those that extents say."""
@@ -112,7 +112,8 @@ def _number(node: torch.fx.Node, said: Collection[sympy.Symbol]) -> torch.SymInt
     if not isinstance(value, torch.SymInt):
         return None
     expr = expression_of(value)
-    return value if expr.is_Symbol and expr not in said and value.node.has_hint() else None
+    known = value.node.has_hint() or (expr.is_Symbol and is_found(expr))
+    return value if expr.is_Symbol and expr not in said and known else None
 
 
 def _carry(
@@ -126,7 +127,7 @@ def _carry(
     node.replace_all_uses_with(number, delete_user_cb=lambda user: user is not number)
     may_be_negative = environment.var_to_range[expression_of(value)].lower < 0
     length = value + SHIFT if may_be_negative else value
-    if length.node.hint < 0:
+    if length.node.has_hint() and length.node.hint < 0:
         raise UnsupportedOpError(f"input {node.name} is {value.node.hint}, less than {-SHIFT}")
     with environment.suppress_guards(), FakeTensorMode(shape_env=environment):
         node.meta["val"] = torch.empty((length, 0), dtype=torch.int8, device=device)

@@ -22,6 +22,7 @@ from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 from torch.utils._sympy import functions
 from torch.utils._sympy.printers import PythonPrinter
+from torch.utils._sympy.symbol import SymT, symbol_is_type
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from ..dialects.allowed_sizes import DEFAULT_HINT, MAX_SIZE, SizeAttr, allowing
@@ -268,6 +269,21 @@ def multiple_of(expr: Any) -> tuple[sympy.Symbol, Multiple] | None:
     return symbol, Multiple(int(scale), int(offset))
 
 
+def is_found(symbol: sympy.Symbol) -> bool:
+    """Whether a symbol stands for a size that depends on values, and has no example."""
+    return symbol_is_type(symbol, SymT.UNBACKED_INT)
+
+
+def example_of(extent: int | torch.SymInt, limits: Limits) -> int:
+    """An extent in the example; if it depends on values, half of what it may be."""
+    if not isinstance(extent, torch.SymInt):
+        return extent
+    if extent.node.has_hint():
+        return extent.node.hint
+    expr = expression_of(extent)
+    return int(expr.xreplace({s: found_hint(limits.get(s)) for s in expr.free_symbols}))
+
+
 def is_symbolic(value: object) -> TypeGuard[torch.SymInt | torch.SymFloat | torch.SymBool]:
     """Whether export computes `value` from sizes."""
     return isinstance(value, SYMBOLIC)
@@ -334,6 +350,8 @@ def input_sizes(
             name = names.get((tensor.position, axis, multiple == Multiple()))
             label = name or multiple.label(f"{tensor.name}:{axis}")
             smallest = 1 if symbol in may_be_one else TRACED_EXTENT
+            if is_found(symbol):
+                smallest = 0
             if limits[symbol].lower < 0:  # a number, to which its carrier adds the offset
                 label, smallest = tensor.name, 1 - multiple.offset
             hint = multiple.least_size(tensor.example[axis])
@@ -376,9 +394,13 @@ def _bindings(node: torch.fx.Node) -> set[Any]:
 
 
 def _found_size(label: str, limits: ValueRanges[Any] | None) -> Range:
-    limits = ValueRanges(0, MAX_SIZE) if limits is None else limits
-    most = int(limits.upper) if limits.upper.is_Integer else 2 * DEFAULT_HINT
-    return _range(label, limits, 0, max(1, most // 2))
+    return _range(label, limits or ValueRanges(0, MAX_SIZE), 0, found_hint(limits))
+
+
+def found_hint(limits: ValueRanges[Any] | None) -> int:
+    """What a size that depends on values is expected to be."""
+    known = limits is not None and limits.upper.is_Integer
+    return max(1, int(limits.upper) // 2) if known else DEFAULT_HINT
 
 
 def _range(label: str, limits: ValueRanges[Any], smallest: int, hint: int) -> Range:

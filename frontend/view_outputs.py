@@ -18,11 +18,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
+import sympy
 import torch
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
-from .call_sizes import Axes, ReturnedSize, at_call, defining_axes, symbol_of
+from ..dialects.multiples import Multiple
+from .call_sizes import Axes, DefiningAxis, ReturnedSize, at_call, defining_axes, symbol_of
 from .decompositions import is_part
 from .layouts import Layout, layout_of
 from .sizes import is_symbolic
@@ -84,10 +86,10 @@ class View:
 class Output:
     """One flattened output: a result of `@main`, one of its arguments, a view of these, a constant or a size.
 
-    Of a size, `value` computes it from the arguments.
+    Of a size, `value` computes it from the arguments, or if it was found in data from the results.
     """
 
-    source: Literal["result", "argument", "output", "constant", "size"]
+    source: Literal["result", "argument", "output", "constant", "size", "found"]
     """`output`: the same tensor as an earlier output."""
     index: int | None = None
     value: object = None
@@ -130,8 +132,8 @@ def outputs_of(graph: torch.fx.Graph, arguments: Mapping[str, int]) -> tuple[Out
             outputs.append(Output("output", firsts[value]))
         elif is_symbolic(said) and said.node.expr.free_symbols <= axes.keys():
             outputs.append(Output("size", value=ReturnedSize(said.node.expr, axes)))
-        elif is_symbolic(said):  # depends on values: what gives it must be imported, or refused
-            outputs.append(Output("result", results.setdefault(value, len(results))))
+        elif is_symbolic(said):  # depends on values
+            outputs.append(_found_output(graph, value, said.node.expr, results))
         elif viewed is None:
             outputs.append(Output("constant", value=value))
         else:
@@ -163,6 +165,27 @@ def _tensor_output(
     if root.op == "placeholder":
         return Output("constant", value=root.meta.get("val"))
     return Output("result", results.setdefault(root, len(results)), view=view, own=own)
+
+
+def _found_output(
+    graph: torch.fx.Graph, node: torch.fx.Node, expr: Any, results: dict[torch.fx.Node, int]
+) -> Output:
+    """A size that is found in data, from a tensor of that extent, which becomes a result.
+
+    Where there is none, `node` becomes one, which must be imported, or refused.
+    """
+    axes: dict[sympy.Symbol, DefiningAxis] = {}
+    for each in (*results, *graph.nodes):
+        value = each.meta.get("val")
+        if each.op == "call_function" and isinstance(value, torch.Tensor):
+            for axis, extent in enumerate(value.shape):
+                said = extent.node.expr if isinstance(extent, torch.SymInt) else None
+                if said in expr.free_symbols and said not in axes:
+                    result = results.setdefault(each, len(results))
+                    axes[said] = DefiningAxis(result, axis, Multiple())
+    if expr.free_symbols <= axes.keys():
+        return Output("found", value=ReturnedSize(expr, axes))
+    return Output("result", results.setdefault(node, len(results)))
 
 
 def results_of(graph: torch.fx.Graph) -> list[torch.fx.Node]:

@@ -35,7 +35,7 @@ from .plan_parts import (
     references,
     tensors_in,
 )
-from .sizes import Expression, Extent, Size, evaluate, read_extent, sizes_in, static
+from .sizes import EmptySize, Expression, Extent, Size, evaluate, read_extent, sizes_in, static
 
 VERSION = 3
 """The version of the format that this runtime reads."""
@@ -73,7 +73,7 @@ class Plan:
         """The plan where its arguments have `shapes`, with numbers in place of its dynamic sizes.
 
         `found` has sizes that calls have found, by number; what depends on sizes that are not found yet is
-        not to be used. Raises UsageError if the sizes that the shapes say are not allowed.
+        not to be used. Raises UsageError if the sizes that the shapes say are not allowed, EmptySize for 0.
         """
         if not self.sizes:
             return self
@@ -83,6 +83,9 @@ class Plan:
             found.get(number) if size.argument is None else size.of(shapes, arguments)
             for number, size in enumerate(self.sizes)
         )
+        for number, size in enumerate(self.sizes):
+            if size.argument is not None and sizes[number] == 0:
+                raise EmptySize(number, ())
         plan = self._known.get(sizes)
         if plan is None:
             plan = self._at(sizes)

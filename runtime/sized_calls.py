@@ -113,7 +113,7 @@ class SizedCalls:
         for size in self._plan.sizes:
             assert size.argument is not None
             value = size.at(arguments[size.argument].shape[size.axis])
-            if value is None:
+            if not value:  # not allowed, or 0: the program is compiled apart
                 return None
             sizes.append(value)
         blocks, numbers, offsets, ends, positive, *shapes = self._numbers(sizes)

@@ -64,12 +64,11 @@ def places_of(e: Lowering, flags: SSAValue, count: Extent) -> tuple[SSAValue, SS
     if count == 0:
         return e.constant(0, i64, (0,)), until
     if e.in_order:
-        # What does not hold adds 0 to its predecessor.
-        index = e.with_number(Function.MAX, e.with_number(Function.SUB, until, 1), 0)
-        place = e.iota(0, i64, (extent,))
-        update = e.select(flags, place, e.fill_like(place, 0))
-        start = e.constant(0, i64, (count,))
-        return e.scatter(Update.ADD, start, index, update, 0), until
+        # one place more, for those that are not wanted
+        index = e.select(flags, e.with_number(Function.SUB, until, 1), e.fill_like(until, count))
+        start = e.constant(0, i64, (count + 1,))
+        places = e.scatter(Update.REPLACE, start, index, e.iota(0, i64, (extent,)), 0)
+        return e.index_map([places], [dims(1)], (count,), suffix="wanted"), until
     wanted = e.with_number(Function.ADD, e.iota(0, i64, (count,)), 1)
     return places_in_order(e, until, wanted), until
 
