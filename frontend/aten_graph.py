@@ -16,6 +16,7 @@ from .complex_graphs import without_complex
 from .devices import away_results, check_arguments, device_of
 from .effect_tokens import without_tokens
 from .factorizations import keep_factored_order
+from .found_sizes import example_of, with_found
 from .guarded_extents import pad_to_guarded_extents
 from .higher_order import expand_calls
 from .importer import Fallback, Importer, has_effect
@@ -26,7 +27,7 @@ from .random_numbers import draw_in_memory_order
 from .random_states import states_as_calls
 from .size_guards import as_multiples, guards_of, shape_environment
 from .size_numbers import numbers_as_tensors
-from .sizes import InputTensor, Limits, Refused, example_of, input_sizes
+from .sizes import InputTensor, Limits, Refused, input_sizes
 from .strided_views import permute_to_memory_order, read_inputs
 from .updates import mark_updates, take_updates, updates_of
 from .view_outputs import hidden_views, outputs_of, results_of
@@ -130,7 +131,7 @@ def capture_graph(
     if fallback == "eager":
         items_as_sizes(graph, limits)
     sizes = as_multiples(input_sizes(tensors, (), limits), guards_of(graph))
-    sizes = sizes.and_found(graph, limits)
+    sizes = with_found(sizes, graph, limits)
     device = device_of(graph.nodes)
     importer = Importer(fallback, sizes, device)
     constants = _constants(module, graph)

@@ -26,6 +26,7 @@ from .dynamic_shapes import asked_axes
 from .export import UNUSED, SizesDoNotFit, export
 from .exported_updates import MemoryChanges, take_exported_updates
 from .factorizations import keep_factored_order
+from .found_sizes import with_found
 from .function_modules import ClosedOver, FunctionModule
 from .higher_order import expand_calls
 from .importer import Fallback, Importer, has_effect
@@ -272,7 +273,7 @@ def _import(
     if fallback == "eager":
         items_as_sizes(exported.graph, exported.range_constraints)
     guards = guards_of(exported.graph)
-    sizes = as_multiples(sizes, guards).and_found(exported.graph, exported.range_constraints)
+    sizes = with_found(as_multiples(sizes, guards), exported.graph, exported.range_constraints)
     device = device_of(exported.graph.nodes)
     importer = Importer(fallback, sizes, device)
     arguments, constants = _add_arguments(exported, importer)

@@ -18,6 +18,7 @@ from torch._decomp import (
     get_decompositions,
 )
 from torch._ops import OpOverload
+from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from ..dialects.torch import OPS_BY_ATEN
 from .aliasing import COMPOSITE, is_composite, may_alias
@@ -232,7 +233,7 @@ def _index_put(
     masks = [i for i, index in enumerate(indices) if _is_mask(index)]
     if masks:
         given = [i for i, index in enumerate(indices) if index is not None]
-        if given != masks or len(masks) > 1 or written.numel() != 1:
+        if given != masks or len(masks) > 1 or not guard_or_false(written.numel() == 1):
             return NotImplemented
         mask = indices[masks[0]]
         assert mask is not None

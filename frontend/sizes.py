@@ -17,7 +17,6 @@ from typing import Any, TypeAlias, TypeGuard
 
 import sympy
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 from torch.utils._sympy import functions
@@ -25,7 +24,7 @@ from torch.utils._sympy.printers import PythonPrinter
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
-from ..dialects.allowed_sizes import DEFAULT_HINT, MAX_SIZE, SizeAttr, allowing
+from ..dialects.allowed_sizes import MAX_SIZE, SizeAttr, allowing
 from ..dialects.multiples import Multiple, Range
 from ..dialects.sizes import Extent, Size, UndecidedSize, extent_expr, extent_of, is_at_most
 from ..errors import UnsupportedOpError
@@ -57,10 +56,11 @@ class Sizes:
         multiples: Mapping[sympy.Symbol, Multiple] | None = None,
         *,
         found: bool = False,
+        same: Mapping[sympy.Symbol, sympy.Symbol] | None = None,
     ):
         """What export's symbols are; of those that are multiples of something, that is the size.
 
-        `found` says whether some are found in data.
+        `found` says whether some are found in data; `same` are others, each equal to one of these.
         """
         self.found = found
         self.known = {} if symbols is None else symbols
@@ -81,6 +81,10 @@ class Sizes:
             symbol: sympy.Symbol(values.label, integer=True, positive=True)
             for symbol, values in self.known.items()
         }
+        for symbol, other in (same or {}).items():
+            self._extents[symbol] = self._extents[other]
+            self._ranges[symbol] = self._ranges[other]
+            self._labels[symbol] = self._labels[other]
 
     @cached_property
     def attributes(self) -> tuple[SizeAttr, ...]:
@@ -94,11 +98,6 @@ class Sizes:
         """The same with other limits of a symbol, which is a number where they are equal."""
         known = {**self.known, symbol: replace(self.known[symbol], minimum=minimum, maximum=maximum)}
         return Sizes(known, self.multiples, found=self.found)
-
-    def and_found(self, graph: torch.fx.Graph, limits: Limits) -> Sizes:
-        """These sizes and those that operators of `graph` find in their data, as `limits` allows them."""
-        found = _found_sizes(graph, limits)
-        return Sizes({**self.known, **found}, self.multiples, found=bool(found))
 
     def extent(self, value: int | torch.SymInt) -> Extent:
         """An extent that export gives. Raises Refused if the IR has no expression for it."""
@@ -274,16 +273,6 @@ def is_found(symbol: sympy.Symbol) -> bool:
     return symbol_is_type(symbol, SymT.UNBACKED_INT)
 
 
-def example_of(extent: int | torch.SymInt, limits: Limits) -> int:
-    """An extent in the example; if it depends on values, half of what it may be."""
-    if not isinstance(extent, torch.SymInt):
-        return extent
-    if extent.node.has_hint():
-        return extent.node.hint
-    expr = expression_of(extent)
-    return int(expr.xreplace({s: found_hint(limits.get(s)) for s in expr.free_symbols}))
-
-
 def is_symbolic(value: object) -> TypeGuard[torch.SymInt | torch.SymFloat | torch.SymBool]:
     """Whether export computes `value` from sizes."""
     return isinstance(value, SYMBOLIC)
@@ -355,7 +344,7 @@ def input_sizes(
             if limits[symbol].lower < 0:  # a number, to which its carrier adds the offset
                 label, smallest = tensor.name, 1 - multiple.offset
             hint = multiple.least_size(tensor.example[axis])
-            known[symbol] = _range(label, limits[symbol], smallest, hint)
+            known[symbol] = range_of(label, limits[symbol], smallest, hint)
             if known[symbol].minimum < 0:  # the IR's symbol is the extent, which is no less than 0
                 multiples[symbol] = Multiple(1, -multiple.offset)
     for tensor, axis, expr in extents:
@@ -370,40 +359,7 @@ def input_sizes(
     return Sizes({symbol: known[symbol] for symbol in seen}, multiples)
 
 
-def _found_sizes(graph: torch.fx.Graph, limits: Limits) -> dict[sympy.Symbol, Range]:
-    """The sizes that depend on the values in tensors, where an operator gives a tensor with such an axis."""
-    found: dict[sympy.Symbol, Range] = {}
-    for node in graph.nodes:
-        new = _bindings(node)
-        for value in pytree.tree_leaves(node.meta.get("val")):
-            if not isinstance(value, torch.Tensor) or node.op != "call_function":
-                continue
-            for axis, extent in enumerate(value.shape):
-                expr: Any = expression_of(extent) if isinstance(extent, torch.SymInt) else None
-                if expr in new and expr not in found:
-                    found[expr] = _found_size(f"{node.name}:{axis}", limits.get(expr))
-    return found
-
-
-def _bindings(node: torch.fx.Node) -> set[Any]:
-    """The symbols that a node makes, as the shapes of tensors have them: some are found to be others."""
-    made = node.meta.get("unbacked_bindings") or {}
-    values = pytree.tree_leaves(node.meta.get("val"))
-    environment = next((v.fake_mode.shape_env for v in values if isinstance(v, FakeTensor)), None)
-    return set(made) if environment is None else {environment.replace(symbol) for symbol in made}
-
-
-def _found_size(label: str, limits: ValueRanges[Any] | None) -> Range:
-    return _range(label, limits or ValueRanges(0, MAX_SIZE), 0, found_hint(limits))
-
-
-def found_hint(limits: ValueRanges[Any] | None) -> int:
-    """What a size that depends on values is expected to be."""
-    known = limits is not None and limits.upper.is_Integer
-    return max(1, int(limits.upper) // 2) if known else DEFAULT_HINT
-
-
-def _range(label: str, limits: ValueRanges[Any], smallest: int, hint: int) -> Range:
+def range_of(label: str, limits: ValueRanges[Any], smallest: int, hint: int) -> Range:
     """The values of a symbol that a program holds for; none below `smallest` but where all are."""
     lower, upper = limits.lower, limits.upper
     most = int(upper) if upper.is_Integer and int(upper) <= MAX_SIZE else None

@@ -179,7 +179,7 @@ def _found_output(
         value = each.meta.get("val")
         if each.op == "call_function" and isinstance(value, torch.Tensor):
             for axis, extent in enumerate(value.shape):
-                said = extent.node.expr if isinstance(extent, torch.SymInt) else None
+                said: Any = extent.node.expr if isinstance(extent, torch.SymInt) else None
                 if said in expr.free_symbols and said not in axes:
                     result = results.setdefault(each, len(results))
                     axes[said] = DefiningAxis(result, axis, Multiple())

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, cast
 
-from ..errors import DeploError
+from ..errors import CheckError, DeploError
 from .arrays import TORCH_DTYPES
 from .plan_parts import Array, CallStep, Permuted, Ref, references
 from .sizes import static
@@ -95,6 +95,9 @@ class BoundCall:
             for value, (dtype, shape) in zip(made, expected, strict=True)
         ):
             return
+        if self.step.operator == SIZE:
+            ((_, (size,)), *_), (other,) = expected, made[0].shape
+            raise CheckError(f"two sizes that the program needs to be equal are {size} and {other}")
         got = [(str(value.dtype), tuple(value.shape)) for value in made]
         wanted = [(str(dtype), shape) for dtype, shape in expected]
         raise DeploError(
