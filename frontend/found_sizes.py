@@ -8,7 +8,7 @@ They are symbols behind those of the inputs. They have no example: half of what 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, cast
 
 import sympy
 import torch
@@ -38,8 +38,9 @@ def example_of(extent: int | torch.SymInt, limits: Limits) -> int:
         return extent
     if extent.node.has_hint():
         return extent.node.hint
-    expr = expression_of(extent)
-    return int(expr.xreplace({s: found_hint(limits.get(s)) for s in expr.free_symbols}))
+    expr: Any = expression_of(extent)
+    symbols = cast(set[Any], expr.free_symbols)
+    return int(expr.xreplace({s: found_hint(limits.get(s)) for s in symbols}))
 
 
 def _found_sizes(graph: torch.fx.Graph, limits: Limits) -> dict[sympy.Symbol, Range]:
@@ -90,5 +91,6 @@ def _found_size(label: str, limits: ValueRanges[Any] | None) -> Range:
 
 def found_hint(limits: ValueRanges[Any] | None) -> int:
     """What a size that depends on values is expected to be."""
-    known = limits is not None and limits.upper.is_Integer
-    return max(1, int(limits.upper) // 2) if known else DEFAULT_HINT
+    if limits is None or not limits.upper.is_Integer:
+        return DEFAULT_HINT
+    return max(1, int(limits.upper) // 2)

@@ -1,4 +1,4 @@
-"""Sizes that PyTorch finds in its data while a program runs, `x[x > 0]`: one compilation for all of them."""
+"""Sizes that are found in data while a program runs, `x[x > 0]`: one compilation for all of them."""
 
 import dataclasses
 import warnings
@@ -29,6 +29,21 @@ def two_masks(x):
     return x[x > 0].sum(), x[x < -1].cumsum(0).sum(), torch.cat([x[x > 0.5], x[x < 0]]) * 2
 
 
+def shared_mask(x):
+    mask = x > 0
+    return torch.index_put(x, (mask,), x[mask] * 3), x[mask] * x.exp()[mask]
+
+
+def selected_twice(x):
+    """The same mask computed twice: PyTorch asserts that both sizes are equal."""
+    return x[x > 0] * x.exp()[x > 0]
+
+
+def returned_size(x):
+    found = x[x > 0]
+    return found.shape[0], found * 2
+
+
 PROGRAMS = {
     "nonzero": lambda x: x.nonzero() * 2,
     "mask": lambda x: x[x > 0] * 2 + 1,
@@ -37,6 +52,20 @@ PROGRAMS = {
     "outer": lambda x: x[x > 0][:, None] * x[x < 0][None, :],
     "expert": expert,
     "two masks": two_masks,
+    "where": lambda x: torch.where(x > 0)[1] + 1,
+    "argwhere": lambda x: torch.argwhere(x),
+    "rows": lambda x: x[x[:, 0] > 0] @ x.T,
+    "columns": lambda x: x[:, x[0] > 0],
+    "one value": lambda x: torch.index_put(x, (x[:, 0] > 0,), torch.tensor(3.0), accumulate=True),
+    "shared mask": shared_mask,
+    "selected twice": selected_twice,
+    "returned size": returned_size,
+    "masked_scatter": lambda x: torch.masked_scatter(x, x > 0, x[x > 0] + 1),
+    "inverse and counts": lambda x: torch.unique(x.round(), return_inverse=True, return_counts=True),
+    "bools": lambda x: torch.unique(x > 0, return_inverse=True),
+    "consecutive": lambda x: torch.unique_consecutive(
+        x > 0, return_inverse=True, return_counts=True
+    ),
 }
 
 
@@ -44,7 +73,8 @@ PROGRAMS = {
 def test_all_sizes_from_one_compilation(name):
     """Also one element, and none: for that the program is compiled apart."""
     program = PROGRAMS[name]
-    compiled = compile_quietly(program, torch.randn(6, 4))
+    compiled = deplo.compile(program, (torch.randn(6, 4),))
+    assert not compiled.fallbacks
     one = -torch.ones(6, 4)
     one[0, 0] = 2
     for x in (torch.randn(6, 4), torch.ones(6, 4), one, -torch.ones(6, 4), torch.zeros(6, 4)):
@@ -128,22 +158,85 @@ def test_check_each_pass(capsys):
 
 def test_kernels_take_the_size_as_a_number():
     compiled = compile_quietly(PROGRAMS["mask"], torch.randn(6, 4), target="sm_90a")
-    assert "const int s0" in compiled.kernels[-1].source
+    assert "s0)" in compiled.kernels[-1].source
 
 
-def test_dynamo_gives_such_graphs():
+TRAINED = {
+    "mask": lambda x: (x[x > 0] * 2).sum(),
+    "mask in a square": lambda x: x[x > 0] ** 2,
+    "expert": expert,
+    "masked_select": lambda x: torch.masked_select(x, x > 0) ** 2,
+    "shared mask": lambda x: shared_mask(x)[0],
+    "rows": lambda x: torch.softmax(x[x[:, 0] > 0] @ x.T, -1),
+}
+
+
+def whole(program):
+    """`program` compiled in one graph, none of which PyTorch runs."""
     torch._dynamo.reset()
-    compiled = torch.compile(PROGRAMS["mask"], backend="deplo", fullgraph=True)
-    whole = torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
-    with whole, warnings.catch_warnings():
-        warnings.simplefilter("ignore", deplo.FallbackWarning)
-        for x in (torch.randn(6, 4), torch.randn(6, 4), -torch.ones(6, 4)):
-            torch.testing.assert_close(compiled(x), PROGRAMS["mask"](x))
+    return torch.compile(program, backend="deplo", fullgraph=True, options={"fallback": "error"})
 
 
-def test_without_fallback_the_operator_is_refused():
-    with pytest.raises(deplo.UnsupportedOpError, match=r"aten.nonzero.default, 1 time"):
-        deplo.compile(expert, (torch.randn(6, 4),))
+@pytest.mark.parametrize("name", TRAINED)
+@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
+def test_gradients(name):
+    """The backward pass gets the size as an argument, also if it is 0 or 1."""
+    program = TRAINED[name]
+    compiled = whole(program)
+    one = -torch.ones(6, 4)
+    one[0, 0] = 2
+    for x in (torch.randn(6, 4), one, -torch.ones(6, 4), torch.ones(6, 4)):
+        torch.testing.assert_close(compiled(x), program(x))
+        ours, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
+        compiled(ours).sum().backward()
+        program(theirs).sum().backward()
+        torch.testing.assert_close(ours.grad, theirs.grad)
+
+
+@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
+def test_a_graph_network_is_one_graph():
+    def convolution(x, edges, weight):
+        source, target = edges[:, edges[0] != edges[1]]
+        return torch.zeros_like(x).index_add(0, target, x[source]) @ weight
+
+    compiled = whole(convolution)
+    for edges in (torch.randint(0, 6, (2, 20)), torch.ones(2, 20, dtype=torch.int64)):
+        inputs = [(torch.randn(6, 4), edges, torch.randn(4, 4, requires_grad=True))]
+        inputs.append((*inputs[0][:2], inputs[0][2].detach().clone().requires_grad_()))
+        results = [f(*args) for f, args in zip((compiled, convolution), inputs, strict=True)]
+        torch.testing.assert_close(*results)
+        for result in results:
+            result.sum().backward()
+        torch.testing.assert_close(*[args[2].grad for args in inputs])
+
+
+def test_sizes_that_must_be_equal_and_are_not():
+    program = deplo.compile(lambda x, y: x[x > 0] * y[y > 0], (torch.ones(6), torch.ones(6)))
+    for x, y in ((torch.ones(6), torch.eye(6)[0]), (torch.zeros(6), torch.ones(6))):
+        with pytest.raises(RuntimeError, match="two sizes that the program needs to be equal are"):
+            program(x, y)
+
+
+def test_as_many_values_as_places():
+    program = deplo.compile(
+        lambda x, v: torch.index_put(x, (x > 0,), v), (torch.ones(4), torch.ones(4))
+    )
+    assert program(torch.ones(4), torch.arange(4.0)).tolist() == [0, 1, 2, 3]
+    for x in (torch.tensor([1.0, 1, 1, 0]), torch.zeros(4)):
+        with pytest.raises(IndexError):
+            program(x, torch.arange(4.0))
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (lambda x: torch.unique(x, dim=0), r"aten.unique_dim.default, 1 time"),
+        (lambda x: x[x[:, 0] > 0, torch.tensor([1])], "a mask among other indices"),
+    ],
+)
+def test_what_is_refused(program, said):
+    with pytest.raises(deplo.UnsupportedOpError, match=said):
+        deplo.compile(program, (torch.randn(6, 4),))
 
 
 # --------------------------------------------------------------------------- the plan
