@@ -7,7 +7,7 @@ They are symbols behind those of the inputs. They have no example: half of what 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 import sympy
@@ -39,8 +39,7 @@ def example_of(extent: int | torch.SymInt, limits: Limits) -> int:
     if extent.node.has_hint():
         return extent.node.hint
     expr: Any = expression_of(extent)
-    symbols = cast(set[Any], expr.free_symbols)
-    return int(expr.xreplace({s: found_hint(limits.get(s)) for s in symbols}))
+    return int(expr.xreplace({s: found_hint(limits.get(s)) for s in expr.free_symbols}))
 
 
 def _found_sizes(graph: torch.fx.Graph, limits: Limits) -> dict[sympy.Symbol, Range]:
@@ -62,15 +61,15 @@ def _asserted_equal(
     graph: torch.fx.Graph, found: Collection[sympy.Symbol]
 ) -> dict[sympy.Symbol, sympy.Symbol]:
     """The sizes found in data that a graph asserts to be an earlier one, with that."""
-    order = list(found)
-    same: dict[sympy.Symbol, sympy.Symbol] = {}
+    order: list[Any] = list(found)
+    same: dict[Any, Any] = {}
     for node in graph.find_nodes(op="call_function", target=torch.ops.aten._assert_scalar.default):
-        condition = (
-            node.args[0].meta.get("val") if isinstance(node.args[0], torch.fx.Node) else None
-        )
-        expr = condition.node.expr if isinstance(condition, torch.SymBool) else None
-        if isinstance(expr, sympy.Eq) and set(expr.args) <= set(order):
-            first, second = sorted((same.get(s, s) for s in expr.args), key=order.index)
+        asserted: Any = node.args[0]
+        condition = asserted.meta.get("val") if isinstance(asserted, torch.fx.Node) else None
+        expr: Any = condition.node.expr if isinstance(condition, torch.SymBool) else None
+        sides = cast(Sequence[Any], expr.args) if isinstance(expr, sympy.Eq) else ()
+        if sides and set(sides) <= set(order):
+            first, second = sorted((same.get(s, s) for s in sides), key=order.index)
             same = {s: first if o == second else o for s, o in same.items()}
             if first != second:
                 same[second] = first

@@ -541,10 +541,6 @@ def test_a_size_as_a_result():
         assert (doubled.shape, size) == ((rows, 4), 4 * rows)
 
 
-def test_a_size_that_depends_on_values():
-    assert "a mask (the number of results" in refused(lambda x: x[x > 0], ({0: B},))
-
-
 def test_a_size_that_is_one_or_another():
     message = refused(lambda x: x.diagonal() + 1, TWO)
     assert "the size min(batch, seq)" in message

@@ -64,7 +64,7 @@ def test_lines_of_a_plain_function_are_named():
         (lambda x: torch.complex(x, x).tan(), "aten.tan.default: complex numbers"),
         (lambda x: F.dropout(x, 0.5, training=True), "native_dropout"),
         (torch.special.bessel_j1, "bessel_j1"),
-        (lambda x: x[x > 0], "a mask"),
+        (lambda x: x[x[:, 0] > 0, torch.tensor([1])], "a mask among other indices"),
     ],
     ids=["dtype", "complex", "dropout", "operator", "indices"],
 )
