@@ -75,6 +75,17 @@ class SelectedShapeOp(TorchOp):
         return (found_extent(self),)
 
 
+class RepeatsShapeOp(TorchOp):
+    """Gives each place of a list as often as the list says there."""
+
+    def result_shape(self) -> Shape | None:
+        (repeats,) = self.operand_shapes()
+        verify_indices(self.operands[0])
+        if len(repeats) != 1:
+            raise VerifyException(f"repeats {list(repeats)} must be a list")
+        return (found_extent(self),)
+
+
 class UniqueShapeOp(TorchOp):
     """Gives each value once; for each element the place of its value; how often each value is there."""
 

@@ -128,8 +128,7 @@ def capture_graph(
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     limits = _limits(graph)
     tensors = _tensors(placeholders, limits)
-    if fallback == "eager":
-        items_as_sizes(graph, limits)
+    items_as_sizes(graph, limits)
     sizes = as_multiples(input_sizes(tensors, (), limits), guards_of(graph))
     sizes = with_found(sizes, graph, limits)
     device = device_of(graph.nodes)

@@ -270,8 +270,7 @@ def _import(
     updated = take_exported_updates(exported, changes, module)
     expand_calls(exported.graph_module, exported.graph)
     draw_in_memory_order(exported.graph)
-    if fallback == "eager":
-        items_as_sizes(exported.graph, exported.range_constraints)
+    items_as_sizes(exported.graph, exported.range_constraints)
     guards = guards_of(exported.graph)
     sizes = with_found(as_multiples(sizes, guards), exported.graph, exported.range_constraints)
     device = device_of(exported.graph.nodes)

@@ -1,4 +1,4 @@
-"""Numbers that a program takes out of its tensors and makes sizes of, as sizes that PyTorch finds.
+"""Numbers that a program takes out of its tensors and makes sizes of, as sizes that are found in data.
 
     n = lengths.max().item()            # aten.item: a number that depends on values
     mask = torch.arange(n) < lengths[:, None]
@@ -32,7 +32,7 @@ def items_as_sizes(graph: torch.fx.Graph, limits: Limits) -> None:
         of: Any = node.args[0]
         expr = expression_of(number)
         symbols = node.meta.get("unbacked_bindings") or {}
-        if expr not in symbols or expr not in limits or limits[expr].lower < 0:
+        if expr not in map(number.node.shape_env.replace, symbols) or expr not in limits or limits[expr].lower < 0:
             continue
         if isinstance(of.meta.get("val"), FakeTensor):
             _replace(node, of, symbols)

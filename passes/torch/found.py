@@ -102,6 +102,22 @@ def _columns(e: Lowering, columns: Sequence[SSAValue], shape: Shape) -> SSAValue
     return e.index_map(columns, indices, shape, conditions=conditions, suffix="columns")
 
 
+def _repeat_interleave(e: Lowering, op: t.RepeatInterleaveOp) -> SSAValue:
+    """Without users, its extent is all that is asked for. A negative number stops the program."""
+    (extent,), (count,) = shape_of(op.repeats), e.shape
+    if extent == 0:
+        find_size(e, e.constant(0, i64, (1,)), count)
+        return e.constant(0, i64, e.shape)
+    repeats = e.cast(op.repeats, i64)
+    if extent != 1:  # a single one is the size, which cannot be negative
+        e.checked(e.cast(e.with_number(Function.LT, repeats, 0), i64), 1)
+    find_size(e, e.reduce(Combiner.ADD, repeats, [0]), count)
+    if count == 0 or not op.result.uses:
+        return e.constant(0, i64, e.shape)
+    until = fold_until(e, repeats, 0, Combiner.ADD)
+    return places_in_order(e, until, e.iota(0, i64, e.shape), right=True)
+
+
 # --------------------------------------------------------------------------- values
 
 
@@ -153,6 +169,7 @@ def _distances(e: Lowering, places: SSAValue, end: Extent) -> SSAValue:
 
 RULES: dict[type[TorchOp], Rule] = {
     t.NonzeroOp: _nonzero,
+    t.RepeatInterleaveOp: _repeat_interleave,
     t.InternalUnique2Op: _unique,
     t.UniqueConsecutiveOp: _unique,
 }

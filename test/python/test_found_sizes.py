@@ -56,7 +56,7 @@ PROGRAMS = {
     "argwhere": lambda x: torch.argwhere(x),
     "rows": lambda x: x[x[:, 0] > 0] @ x.T,
     "columns": lambda x: x[:, x[0] > 0],
-    "one value": lambda x: torch.index_put(x, (x[:, 0] > 0,), torch.tensor(3.0), accumulate=True),
+    "one value of all": lambda x: torch.index_put(x, (x[:, 0] > 0,), torch.tensor(3.0), accumulate=True),
     "shared mask": shared_mask,
     "selected twice": selected_twice,
     "returned size": returned_size,
@@ -92,18 +92,45 @@ def prefix(x, n):
     return x[:count].sum(0) * count
 
 
-def test_items_as_sizes():
-    compiled = compile_quietly(padding, torch.randn(3), torch.tensor([2, 5, 3]))
+@torch._dynamo.config.patch(capture_scalar_outputs=True)
+@pytest.mark.parametrize("compiler", [lambda f, *args: deplo.compile(f, args), lambda f, *_: whole(f)])
+def test_items_as_sizes(compiler):
+    compiled = compiler(padding, torch.randn(3), torch.tensor([2, 5, 3]))
     for lengths in ([2, 5, 3], [1, 1, 1], [9, 2, 1], [0, 0, 0]):
         inputs = torch.randn(3), torch.tensor(lengths)
         torch.testing.assert_close(compiled(*inputs), padding(*inputs))
-    compiled = compile_quietly(prefix, torch.randn(6, 4), torch.tensor(3, dtype=torch.int32))
+
+
+def test_items_in_their_limits():
+    compiled = deplo.compile(prefix, (torch.randn(6, 4), torch.tensor(3, dtype=torch.int32)))
     for count in (3, 1, 6, 0):
         inputs = torch.randn(6, 4), torch.tensor(count, dtype=torch.int32)
         torch.testing.assert_close(compiled(*inputs), prefix(*inputs))
     for count in (-1, 7):
         with pytest.raises((RuntimeError, deplo.UsageError), match=r"negative|from 0 to 6"):
             compiled(torch.randn(6, 4), torch.tensor(count, dtype=torch.int32))
+
+
+def repeated(x, repeats):
+    return torch.repeat_interleave(x, repeats, dim=0) * 2, torch.repeat_interleave(repeats)
+
+
+@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
+def test_repeated_rows():
+    compiled = deplo.compile(repeated, (torch.randn(3, 2), torch.tensor([2, 5, 3])))
+    trained = whole(repeated)
+    for repeats in ([2, 5, 3], [9, 0, 1], [0, 0, 0], [0, 0, 1]):
+        ours, counts = torch.randn(3, 2, requires_grad=True), torch.tensor(repeats)
+        theirs = ours.detach().clone().requires_grad_()
+        expected = repeated(theirs, counts)
+        torch.testing.assert_close(compiled(ours.detach(), counts), expected)
+        made = trained(ours, counts)
+        torch.testing.assert_close(made, expected)
+        made[0].square().sum().backward()
+        expected[0].square().sum().backward()
+        torch.testing.assert_close(ours.grad, theirs.grad)
+    with pytest.raises(RuntimeError):
+        compiled(torch.randn(3, 2), torch.tensor([3, -1, 2]))
 
 
 def test_an_item_that_may_be_negative_is_refused():
@@ -142,12 +169,10 @@ def test_beside_sizes_that_arguments_say():
 
 
 def test_every_stage_means_the_same(capsys):
-    x = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
-    for target in ("cpu", "sm_90a"):
-        for program in (expert, two_masks):
-            assert_stages_agree(
-                compile_quietly(program, x, target=target), Source(program, (x,)), capsys
-            )
+    x = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
+    for target, program in (("cpu", expert), ("sm_90a", PROGRAMS["mask"])):
+        compiled = deplo.compile(program, (x,), target=target)
+        assert_stages_agree(compiled, Source(program, (x,)), capsys)
 
 
 def test_check_each_pass(capsys):
