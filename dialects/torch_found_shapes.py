@@ -92,7 +92,7 @@ class UniqueShapeOp(TorchOp):
     def result_shape(self) -> Shape | None:
         (shape,) = self.operand_shapes()
         _, inverse, counts = (shape_of(tensor_type(result)) for result in self.results)
-        if "dim" in self.properties and len(shape) != 1:
+        if "dim" in self.properties:
             raise VerifyException("compares slices along an axis, not elements")
         if inverse not in (shape, (0,)) or counts not in ((found_extent(self),), (0,)):
             raise VerifyException(f"a result {list(inverse)} or {list(counts)} does not fit")

@@ -8,6 +8,7 @@ They are symbols behind those of the inputs. They have no example: half of what 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from math import prod
 from typing import Any, cast
 
 import sympy
@@ -46,15 +47,26 @@ def _found_sizes(graph: torch.fx.Graph, limits: Limits) -> dict[sympy.Symbol, Ra
     """The sizes that operators find, where one gives a tensor with such an axis."""
     found: dict[sympy.Symbol, Range] = {}
     for node in graph.nodes:
-        new = _bindings(node)
+        new, most = _bindings(node), _most_selected(node)
         for value in pytree.tree_leaves(node.meta.get("val")):
             if not isinstance(value, torch.Tensor) or node.op != "call_function":
                 continue
             for axis, extent in enumerate(value.shape):
                 expr: Any = expression_of(extent) if isinstance(extent, torch.SymInt) else None
                 if expr in new and expr not in found:
-                    found[expr] = _found_size(f"{node.name}:{axis}", limits.get(expr))
+                    known = limits.get(expr) if most is None else ValueRanges(0, most)
+                    found[expr] = _found_size(f"{node.name}:{axis}", known)
     return found
+
+
+def _most_selected(node: torch.fx.Node) -> int | None:
+    """How many elements `masked_select` gives at most: PyTorch forgets that the input may be broadcast."""
+    if node.target is not torch.ops.aten.masked_select.default:
+        return None
+    shapes = [each.meta["val"].shape for each in node.all_input_nodes]
+    if any(isinstance(extent, torch.SymInt) for shape in shapes for extent in shape):
+        return MAX_SIZE
+    return prod(torch.broadcast_shapes(*shapes))
 
 
 def _asserted_equal(

@@ -169,7 +169,7 @@ def test_beside_sizes_that_arguments_say():
 
 
 def test_every_stage_means_the_same(capsys):
-    x = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
+    x = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
     for target, program in (("cpu", expert), ("sm_90a", PROGRAMS["mask"])):
         compiled = deplo.compile(program, (x,), target=target)
         assert_stages_agree(compiled, Source(program, (x,)), capsys)
@@ -187,12 +187,10 @@ def test_kernels_take_the_size_as_a_number():
 
 
 TRAINED = {
-    "mask": lambda x: (x[x > 0] * 2).sum(),
-    "mask in a square": lambda x: x[x > 0] ** 2,
+    "mask": lambda x: x[x > 0] ** 2,
     "expert": expert,
     "masked_select": lambda x: torch.masked_select(x, x > 0) ** 2,
     "shared mask": lambda x: shared_mask(x)[0],
-    "rows": lambda x: torch.softmax(x[x[:, 0] > 0] @ x.T, -1),
 }
 
 
