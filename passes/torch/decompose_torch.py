@@ -100,6 +100,7 @@ class DecomposeTorchPass(ModulePass):
             in_order=runs_in_order(self.target),
             on_gpu=get_target(self.target).is_gpu,
             products=rounded_products(op),
+            places={},
         )
         falls_back = op.attributes.get(FALLBACK) == StringAttr("eager")
         with allowing(allowed_at(op)):

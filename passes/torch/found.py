@@ -5,8 +5,8 @@
 becomes
 
     %n     = reduce add(%mask) over [0]
-    %until = … running sum of %mask              // tensor<6xi64>: how many there are up to each place
     %all   = call "deplo.size.default"(count = %n) : … -> tensor<?xi8, #sym.extents<s0>>
+    %until = … running sum of %mask                // tensor<6xi64>: how many there are up to each place
     %at    = the first place where %until is k + 1, for each k of s0
 
 The plan is cut behind the call: what follows is made when its size is known. On a CPU the places are
@@ -37,6 +37,8 @@ from .sort import in_order
 
 def held_until(e: Lowering, flags: SSAValue) -> SSAValue:
     """How many of a list of bools are true up to each place, with it."""
+    if shape_of(flags) == (0,):
+        return e.constant(0, i64, (0,))
     return fold_until(e, e.cast(flags, i64), 0, Combiner.ADD)
 
 
@@ -52,25 +54,30 @@ def find_size(e: Lowering, count: SSAValue, extent: Extent) -> None:
     call.outputs[0].name_hint = f"{e.hint}_all"
 
 
-def places_of(e: Lowering, flags: SSAValue, count: Extent) -> tuple[SSAValue, SSAValue]:
-    """The places where a list of bools is true, `count` of them, and `held_until`."""
+def places_of(e: Lowering, mask: SSAValue, count: Extent) -> SSAValue:
+    """The places where a tensor of bools is true, in row-major order, `count` of them."""
+    flags = e.reshape(mask, (prod(shape_of(mask)),))
+    find_size(e, held(e, flags), count)  # also where the places are known: as many calls for all sizes
+    known = e.places.get(mask)
+    if known is not None and known.owner.parent is e.op.parent and shape_of(known) == (count,):
+        return known
+    places = e.places[mask] = _packed(e, flags, held_until(e, flags), count)
+    return places
+
+
+def _packed(e: Lowering, flags: SSAValue, until: SSAValue, count: Extent) -> SSAValue:
+    """The places where a list of bools is true, `count` of them; `until` is `held_until`."""
     (extent,) = shape_of(flags)
-    if extent == 0:
-        none = e.constant(0, i64, (0,))
-        find_size(e, e.constant(0, i64, (1,)), count)
-        return none, none
-    until = held_until(e, flags)
-    find_size(e, held(e, flags), count)
     if count == 0:
-        return e.constant(0, i64, (0,)), until
+        return e.constant(0, i64, (0,))
     if e.in_order:
         # one place more, for those that are not wanted
         index = e.select(flags, e.with_number(Function.SUB, until, 1), e.fill_like(until, count))
         start = e.constant(0, i64, (count + 1,))
         places = e.scatter(Update.REPLACE, start, index, e.iota(0, i64, (extent,)), 0)
-        return e.index_map([places], [dims(1)], (count,), suffix="wanted"), until
+        return e.index_map([places], [dims(1)], (count,), suffix="wanted")
     wanted = e.with_number(Function.ADD, e.iota(0, i64, (count,)), 1)
-    return places_in_order(e, until, wanted), until
+    return places_in_order(e, until, wanted)
 
 
 # --------------------------------------------------------------------------- places
@@ -78,8 +85,7 @@ def places_of(e: Lowering, flags: SSAValue, count: Extent) -> tuple[SSAValue, SS
 
 def _nonzero(e: Lowering, op: t.NonzeroOp) -> SSAValue:
     shape = shape_of(op.input)
-    flags = e.reshape(e.truth(op.input), (prod(shape),))
-    places, _ = places_of(e, flags, e.shape[0])
+    places = places_of(e, e.truth(op.input), e.shape[0])
     indices: list[SSAValue] = []
     for axis in reversed(range(len(shape))):
         before = e.with_number(Function.FLOORDIV, places, shape[axis]) if axis else None
@@ -133,7 +139,9 @@ def _unique(e: Lowering, op: Any) -> list[SSAValue]:
     if isinstance(op, t.InternalUnique2Op) and extent != 0:
         value, order = in_order(e, value, 0, extent)
     flags = _differs_from_last(e, value)
-    places, until = places_of(e, flags, count)
+    until = held_until(e, flags)
+    find_size(e, held(e, flags), count)
+    places = _packed(e, flags, until, count)
     results = [e.gather(value, places, 0)]
     if shape_of(inverse_type) == (0,) != given:
         results.append(e.constant(0, i64, (0,)))

@@ -99,11 +99,11 @@ class Lowering:
         in_order: bool = False,
         on_gpu: bool = False,
         products: Mapping[Product, Attribute] | None = None,
+        places: dict[SSAValue, SSAValue] | None = None,
     ):
         """With `may_call`, PyTorch runs what a rule refuses; `in_order` is said in `analysis/orders.py`.
 
-        `products` says what factors in f32 are rounded to.
-        """
+        `products` has what factors in f32 are rounded to; `places`, of masks, where they hold, if known."""
         self.op = op
         self.may_call = may_call
         self.in_order = in_order
@@ -114,6 +114,7 @@ class Lowering:
         self.element = compute_element(result.element_type)
         self.shape = sizes.shape_of(result)
         self.products = products or {}
+        self.places = {} if places is None else places
         self._builder = Builder(InsertPoint.before(op))
         self._inserted: list[Operation] = []
 
@@ -151,9 +152,8 @@ class Lowering:
         if isinstance(value, Size):
             size = self._insert(SizeOp(value, tensor_of(i64, shape)), "size")
             return self.cast(size, element)
-        return self._insert(
-            ConstantOp(_converted(value, element), tensor_of(element, shape)), "const"
-        )
+        constant = ConstantOp(_converted(value, element), tensor_of(element, shape))
+        return self._insert(constant, "const")
 
     def iota(self, axis: int, element: Attribute, shape: Shape) -> SSAValue:
         """Each position's index along `axis`."""

@@ -28,26 +28,21 @@ from .scatter import put_at
 def _index(e: Lowering, op: IndexOp) -> SSAValue:
     if not is_mask(op.indices[0]):
         return index_at(e, op)
-    flags, joined, first = _joined(e, op)
-    places, _ = places_of(e, flags, e.shape[first])
-    return e.gather(e.reshape(op.input, joined), places, first)
+    joined, first = _joined(op)
+    return e.gather(e.reshape(op.input, joined), places_of(e, op.indices[0], e.shape[first]), first)
 
 
-def _joined(e: Lowering, op: Any) -> tuple[SSAValue, Shape, int]:
-    """A mask as a list, the shape of the input with its axes as one, and which that is."""
+def _joined(op: Any) -> tuple[Shape, int]:
+    """The shape of the input with the axes of the mask as one, and which that is."""
     (mask,), source, first = op.indices, shape_of(op.input), op.integer("dim")
-    extent = prod(shape_of(mask))
-    joined = (*source[:first], extent, *source[first + len(shape_of(mask)) :])
-    return e.reshape(mask, (extent,)), joined, first
+    shape = shape_of(mask)
+    return (*source[:first], prod(shape), *source[first + len(shape) :]), first
 
 
 def _masked_select(e: Lowering, op: t.MaskedSelectOp) -> SSAValue:
     shape = broadcast_shapes(shape_of(op.input), shape_of(op.mask))
-    flags, value = (
-        e.reshape(e.broadcast(each, shape), (prod(shape),)) for each in (op.mask, op.input)
-    )
-    places, _ = places_of(e, flags, e.shape[0])
-    return e.gather(value, places, 0)
+    value = e.reshape(e.broadcast(op.input, shape), (prod(shape),))
+    return e.gather(value, places_of(e, e.broadcast(op.mask, shape), e.shape[0]), 0)
 
 
 # --------------------------------------------------------------------------- writing
@@ -57,7 +52,8 @@ def _index_put(e: Lowering, op: IndexPutOp) -> SSAValue:
     """As many values as there are places, or one for all; any other number stops the program."""
     if not is_mask(op.indices[0]):
         return put_at(e, op)
-    flags, joined, first = _joined(e, op)
+    joined, first = _joined(op)
+    flags = e.reshape(op.indices[0], (joined[first],))
     written, value = op.written_shape(), e.reshape(op.input, joined)
     if 0 in joined:
         return op.input

@@ -505,9 +505,9 @@ func.func @index_axes(%a: tensor<3x4xf32>, %b: tensor<2xi64>) {
 
 // -----
 
-func.func @index_element(%a: tensor<3x4xf32>, %b: tensor<3xi1>) {
+func.func @index_element(%a: tensor<3x4xf32>, %b: tensor<3xf32>) {
   // expected-error@+1 {{indices must be integers}}
-  %0 = torch.index %a, [%b] : (tensor<3x4xf32>, tensor<3xi1>) -> tensor<3x4xf32>
+  %0 = torch.index %a, [%b] : (tensor<3x4xf32>, tensor<3xf32>) -> tensor<3x4xf32>
   func.return
 }
 
