@@ -13,13 +13,12 @@ from typing import Any, cast
 
 import sympy
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from ..dialects.allowed_sizes import DEFAULT_HINT, MAX_SIZE
 from ..dialects.multiples import Range
-from .sizes import Limits, Sizes, expression_of, range_of
+from .sizes import Limits, Sizes, expression_of, is_found, range_of
 
 
 def with_found(sizes: Sizes, graph: torch.fx.Graph, limits: Limits) -> Sizes:
@@ -27,7 +26,7 @@ def with_found(sizes: Sizes, graph: torch.fx.Graph, limits: Limits) -> Sizes:
 
     What `graph` asserts to be equal is one size: finding another value of it is an error.
     """
-    found = _found_sizes(graph, limits)
+    found = _found_sizes(graph, limits, sizes.known)
     same = _asserted_equal(graph, found)
     own = {symbol: values for symbol, values in found.items() if symbol not in same}
     return Sizes({**sizes.known, **own}, sizes.multiples, found=bool(found), same=same)
@@ -43,19 +42,34 @@ def example_of(extent: int | torch.SymInt, limits: Limits) -> int:
     return int(expr.xreplace({s: found_hint(limits.get(s)) for s in expr.free_symbols}))
 
 
-def _found_sizes(graph: torch.fx.Graph, limits: Limits) -> dict[sympy.Symbol, Range]:
-    """The sizes that operators find, where one gives a tensor with such an axis."""
+def _found_sizes(
+    graph: torch.fx.Graph, limits: Limits, known: Collection[sympy.Symbol]
+) -> dict[sympy.Symbol, Range]:
+    """The sizes that operators find, where one gives a tensor with such an axis, of which it is not told.
+
+    In the graph of a backward pass it may be an operator that PyTorch takes to be told.
+    """
     found: dict[sympy.Symbol, Range] = {}
-    for node in graph.nodes:
-        new, most = _bindings(node), _most_selected(node)
+    for node in (node for node in graph.nodes if node.op == "call_function"):
+        told = set[Any]().union(*map(_symbols_of, node.all_input_nodes))
         for value in pytree.tree_leaves(node.meta.get("val")):
-            if not isinstance(value, torch.Tensor) or node.op != "call_function":
-                continue
-            for axis, extent in enumerate(value.shape):
-                expr: Any = expression_of(extent) if isinstance(extent, torch.SymInt) else None
-                if expr in new and expr not in found:
-                    known = limits.get(expr) if most is None else ValueRanges(0, most)
-                    found[expr] = _found_size(f"{node.name}:{axis}", known)
+            for axis, extent in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
+                symbol: Any = expression_of(extent) if isinstance(extent, torch.SymInt) else None
+                if symbol is None or not symbol.is_Symbol or not is_found(symbol):
+                    continue
+                if symbol not in {*told, *known, *found}:
+                    found[symbol] = _found_size(node, axis, limits.get(symbol))
+    return found
+
+
+def _symbols_of(node: torch.fx.Node) -> set[Any]:
+    """The symbols in the shapes of what a node gives, or in the number that it gives."""
+    found = set[Any]()
+    for value in pytree.tree_leaves(node.meta.get("val")):
+        numbers = value.shape if isinstance(value, torch.Tensor) else (value,)
+        for number in numbers:
+            if isinstance(number, torch.SymInt):
+                found |= expression_of(number).free_symbols
     return found
 
 
@@ -88,20 +102,15 @@ def _asserted_equal(
     return same
 
 
-def _bindings(node: torch.fx.Node) -> set[Any]:
-    """The symbols that a node makes, as the shapes of tensors have them: some are found to be others."""
-    made = node.meta.get("unbacked_bindings") or {}
-    values = pytree.tree_leaves(node.meta.get("val"))
-    environment = next((v.fake_mode.shape_env for v in values if isinstance(v, FakeTensor)), None)
-    return set(made) if environment is None else {environment.replace(symbol) for symbol in made}
-
-
-def _found_size(label: str, limits: ValueRanges[Any] | None) -> Range:
-    return range_of(label, limits or ValueRanges(0, MAX_SIZE), 0, found_hint(limits))
+def _found_size(node: torch.fx.Node, axis: int, limits: ValueRanges[Any] | None) -> Range:
+    if (most := _most_selected(node)) is not None:
+        limits = ValueRanges(0, most)
+    limits = limits or ValueRanges(0, MAX_SIZE)
+    return range_of(f"{node.name}:{axis}", limits, 0, found_hint(limits))
 
 
 def found_hint(limits: ValueRanges[Any] | None) -> int:
     """What a size that depends on values is expected to be."""
-    if limits is None or not limits.upper.is_Integer:
+    if limits is None or not limits.upper.is_Integer or limits.upper > MAX_SIZE:
         return DEFAULT_HINT
     return max(1, int(limits.upper) // 2)

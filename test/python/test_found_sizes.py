@@ -39,6 +39,13 @@ def selected_twice(x):
     return x[x > 0] * x.exp()[x > 0]
 
 
+def written(x):
+    """Its gradient finds the size again, in an operator of the backward pass."""
+    mask, result = x > 0, torch.zeros_like(x)
+    result[mask] = x[mask] * 2
+    return result
+
+
 def returned_size(x):
     found = x[x > 0]
     return found.shape[0], found * 2
@@ -190,7 +197,7 @@ TRAINED = {
     "mask": lambda x: x[x > 0] ** 2,
     "expert": expert,
     "masked_select": lambda x: torch.masked_select(x, x > 0) ** 2,
-    "shared mask": lambda x: shared_mask(x)[0],
+    "written": written,
 }
 
 
@@ -214,6 +221,17 @@ def test_gradients(name):
         compiled(ours).sum().backward()
         program(theirs).sum().backward()
         torch.testing.assert_close(ours.grad, theirs.grad)
+
+
+@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
+def test_beside_sizes_that_dynamo_makes_dynamic():
+    def program(x):
+        return x[x[:, 0] > 0] @ x.T
+
+    compiled = whole(program)
+    for rows in (6, 9, 4):
+        x = torch.randn(rows, 4)
+        torch.testing.assert_close(compiled(x), program(x))
 
 
 @torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
