@@ -1,4 +1,4 @@
-"""Replaces the operators that the dialect does not have by what PyTorch decomposes them into.
+"""Replaces calls by traces: operators that the dialect does not have, by what PyTorch decomposes them into.
 
 `ExportedProgram.run_decompositions` traces the whole program a second time. Here each operator that is not
 in the contract is traced alone, once for each way it is called, so the layers of a deep model cost one.
@@ -7,13 +7,14 @@ in the contract is traced alone, once for each way it is called, so the layers o
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, cast
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch._ops import OpOverload
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 from torch.func import functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.traceback import preserve_node_meta
@@ -26,9 +27,13 @@ from .experts import grouped_products
 from .fixed_point import in_fixed_point
 from .unsupported import Unsupported
 
+aten = torch.ops.aten
+
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 Rules = dict[Any, Callable[..., Any]]
+Parts = Mapping[torch.fx.Node, Any]
+"""The sub-graphs that a call names, by the nodes that get them."""
 
 
 def decompose(
@@ -45,7 +50,7 @@ def decompose(
     if not all(_is_plain(node) for node in calls):
         return _functional(exported, products)
     rules = rules_of_calls() | products
-    traced: dict[Hashable, torch.fx.Graph] = {}
+    traced: dict[Hashable, torch.fx.GraphModule] = {}
     mode = FakeTensorMode()
     keys: dict[torch.fx.Node, Hashable] = {}
     moved: set[torch.fx.Node] = set()
@@ -54,14 +59,15 @@ def decompose(
             _run(node, mode, moved)
         if not _has_rule(node):
             continue
-        key = keys[node] = _call_key(node)
+        key = keys[node] = call_key(node, {})
         if key not in traced:
             traced[key] = _trace(node, rules, mode)
-            if any(_changes(inner) for inner in traced[key].nodes):
+            if any(_changes(inner) for inner in traced[key].graph.nodes):
                 return _functional(exported, products)
-        _take(node, _result(traced[key]), moved)
+        _take(node, _result(traced[key].graph), moved)
     for node, key in keys.items():
-        _splice(node, traced[key])
+        is_one = node.target in OWN or not is_composite(node.target)
+        splice(node, traced[key], {}, {ORIGINAL: node.target} if is_one else {})
     return exported
 
 
@@ -74,7 +80,8 @@ def _has_rule(node: torch.fx.Node) -> bool:
 
 def _run(node: torch.fx.Node, mode: FakeTensorMode, moved: set[torch.fx.Node]) -> None:
     """Run a call again on its arguments' fake tensors, which have other strides than export said."""
-    leaves, structure = _values(node)
+    leaves, structure = pytree.tree_flatten((node.args, node.kwargs))
+    leaves = [x.meta["val"] if isinstance(x, torch.fx.Node) else x for x in leaves]
     if node.target is operator.getitem:
         producer, index = leaves
         _take(node, producer[index], moved)
@@ -128,44 +135,19 @@ def _is_plain(node: torch.fx.Node) -> bool:
     return not any(isinstance(x, SYMBOLIC) for x in (*leaves, *sizes))
 
 
-def _values(node: torch.fx.Node) -> tuple[list[Any], pytree.TreeSpec]:
-    """The arguments of a call, flat, each input node as its fake tensor."""
-    leaves, structure = pytree.tree_flatten((node.args, node.kwargs))
-    return [x.meta["val"] if isinstance(x, torch.fx.Node) else x for x in leaves], structure
+def _trace(node: torch.fx.Node, rules: Rules, mode: FakeTensorMode) -> torch.fx.GraphModule:
+    """What a call does in terms of other operators."""
+    target: Any = node.target
 
-
-def _call_key(node: torch.fx.Node) -> Hashable:
-    """Equal for calls that decompose alike."""
-    leaves, structure = _values(node)
-    parts = [
-        (x.dtype, tuple(x.shape), x.stride(), x.layout, x.device)
-        if isinstance(x, torch.Tensor)
-        else (type(x), x)
-        for x in leaves
-    ]
-    # An input that stands in two places is one input of the trace.
-    inputs = node.all_input_nodes
-    places = [inputs.index(x) for x in pytree.tree_leaves((node.args, node.kwargs)) if x in inputs]
-    return node.target, str(structure), repr(parts), tuple(places)
-
-
-def _trace(node: torch.fx.Node, rules: Rules, mode: FakeTensorMode) -> torch.fx.Graph:
-    """What a call does in terms of other operators: a graph over the node's inputs, in order."""
-    leaves, structure = pytree.tree_flatten((node.args, node.kwargs))
-    inputs = node.all_input_nodes
-
-    def call(*tensors: torch.Tensor) -> Any:
-        values = dict(zip(inputs, tensors, strict=True))
-        flat = [values.get(x, x) if isinstance(x, torch.fx.Node) else x for x in leaves]
-        args, kwargs = pytree.tree_unflatten(flat, structure)
-        target: Any = node.target
+    def call(*args: Any, **kwargs: Any) -> Any:
         # The trace asks the rules for what is not composite only.
         made = rules[target](*args, **kwargs) if target in OWN else NotImplemented
         return target(*args, **kwargs) if made is NotImplemented else made
 
-    trace = make_fx(functionalize(call, remove="mutations"), decomposition_table=rules)
-    with enable_python_dispatcher(), mode, preserve_node_meta():
-        return trace(*(_fake(n.meta["val"]) for n in inputs)).graph
+    with mode:
+        values = [_fake(each.meta["val"]) for each in node.all_input_nodes]
+    with preserve_node_meta():
+        return trace_call(node, call, {}, values, rules, mode)
 
 
 def _fake(value: torch.Tensor) -> torch.Tensor:
@@ -175,27 +157,88 @@ def _fake(value: torch.Tensor) -> torch.Tensor:
     )
 
 
-def _splice(node: torch.fx.Node, traced: torch.fx.Graph) -> None:
-    """Put a copy of `traced` in the place of `node`."""
+def inputs_of(node: torch.fx.Node, parts: Parts) -> list[torch.fx.Node]:
+    """Return the nodes that a call reads values of, each once."""
+    return [each for each in node.all_input_nodes if each not in parts]
+
+
+def call_key(node: torch.fx.Node, parts: Parts) -> Hashable:
+    """Return a key that is equal for calls with equal traces."""
+    leaves, structure = pytree.tree_flatten((node.args, node.kwargs))
+    inputs = inputs_of(node, parts)
+    given = {**parts, **{each: each.meta["val"] for each in inputs}}
+    # An input that stands in two places is one input of the trace.
+    said = [
+        (each in inputs and inputs.index(each), _said(given[each]))
+        if isinstance(each, torch.fx.Node)
+        else _said(each)
+        for each in leaves
+    ]
+    return node.target, str(structure), repr(said)
+
+
+def _said(value: Any) -> Any:
+    """Return what a trace depends on of an argument, or of a sub-graph."""
+    if isinstance(value, torch.Tensor):
+        return value.dtype, tuple(value.shape), value.stride(), value.layout, value.device
+    if isinstance(value, torch.fx.GraphModule):
+        named = (str(each.target) for each in value.graph.find_nodes(op="get_attr"))
+        held = (operator.attrgetter(name)(value) for name in named)
+        return value.code, [id(x) if isinstance(x, torch.Tensor) else _said(x) for x in held]
+    return type(value), value
+
+
+def trace_call(
+    node: torch.fx.Node,
+    function: Callable[..., Any],
+    parts: Parts,
+    values: Sequence[Any],
+    rules: Rules,
+    mode: AbstractContextManager[Any],
+) -> torch.fx.GraphModule:
+    """Return what `function` computes of a call's arguments, over the fake `values` of its inputs."""
+    leaves, structure = pytree.tree_flatten((node.args, node.kwargs))
+    inputs = inputs_of(node, parts)
+
+    def call(*given: Any) -> Any:
+        held = {**parts, **dict(zip(inputs, given, strict=True))}
+        flat = [held[x] if isinstance(x, torch.fx.Node) else x for x in leaves]
+        args, kwargs = pytree.tree_unflatten(flat, structure)
+        return function(*args, **kwargs)
+
+    trace = make_fx(functionalize(call, remove="mutations"), decomposition_table=rules)
+    with enable_python_dispatcher(), mode:
+        return trace(*values)
+
+
+def splice(
+    node: torch.fx.Node, traced: torch.fx.GraphModule, parts: Parts, own: Mapping[str, Any]
+) -> None:
+    """Put copies of the nodes of a trace, whose meta has `own` as well, in the place of a call."""
     graph = node.graph
-    copies: dict[torch.fx.Node, torch.fx.Node] = {}
-    inputs = iter(node.all_input_nodes)
+    places = traced.graph.find_nodes(op="placeholder")
+    copies = dict(zip(places, inputs_of(node, parts), strict=True))
     with graph.inserting_before(node):
-        for inner in traced.nodes:
-            if inner.op == "placeholder":
-                copies[inner] = next(inputs)
-            elif inner.op == "output":
-                replace_results(node, pytree.tree_map(lambda x: copies.get(x, x), inner.args[0]))
+        for inner in traced.graph.nodes:
+            if inner.op == "get_attr":
+                copies[inner] = _number(graph, getattr(traced, inner.target))
+            elif inner.op == "call_function":
+                copies[inner] = graph.node_copy(inner, copies.__getitem__)
             else:
-                copy = graph.node_copy(inner, copies.__getitem__)
-                own = {"val": inner.meta.get("val")}
-                if ORIGINAL in inner.meta:
-                    own[ORIGINAL] = inner.meta[ORIGINAL]
-                if node.target in OWN or not is_composite(node.target):
-                    own[ORIGINAL] = node.target
-                copy.meta = {**node.meta, **own}
-                copies[inner] = copy
+                continue
+            kept = {name: inner.meta[name] for name in ("val", ORIGINAL) if name in inner.meta}
+            copies[inner].meta = {**node.meta, **kept, **own}
+    (results,) = traced.graph.output_node().args
+    replace_results(node, pytree.tree_map(lambda x: copies.get(x, x), results))
     graph.erase_node(node)
+
+
+def _number(graph: torch.fx.Graph, constant: torch.Tensor) -> torch.fx.Node:
+    """Make a tensor of one number, which a trace holds, a call."""
+    options: dict[str, Any] = {"dtype": constant.dtype, "device": constant.device}
+    with unset_fake_temporarily():
+        number = constant.item()
+    return graph.call_function(aten.full.default, ([], number), options)
 
 
 def replace_results(node: torch.fx.Node, results: Any) -> None:

@@ -13,24 +13,17 @@ or whose body draws random numbers, stays as it is; deplo does not compile it. C
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import torch
-from torch._dispatch.python import enable_python_dispatcher
 from torch._guards import detect_fake_mode
 from torch._higher_order_ops.flex_attention import sdpa_dense, sdpa_dense_backward
-from torch._subclasses.fake_tensor import unset_fake_temporarily
-from torch.func import functionalize
-from torch.fx.experimental.proxy_tensor import make_fx
-from torch.utils import _pytree as pytree
 
 from .conditionals import choose_results
-from .decompose import replace_results
+from .decompose import Parts, call_key, inputs_of, splice, trace_call
 from .decompositions import decompositions
 from .importer import has_effect
-
-aten = torch.ops.aten
 
 
 def _run(part: Callable[..., Any], _name: str | None, *operands: Any) -> Any:
@@ -62,75 +55,37 @@ def expand_calls(module: torch.fx.GraphModule, graph: torch.fx.Graph) -> None:
         if isinstance(part, torch.fx.GraphModule):
             expand_calls(part, part.graph)
             part.recompile()
+    traced: dict[Hashable, torch.fx.GraphModule | None] = {}
     for node in list(graph.nodes):
         if node.op != "call_function" or node.target not in MEANINGS:
             continue
-        parts = {
-            each: operator.attrgetter(str(each.target))(module)
-            for each in node.all_input_nodes
-            if each.op == "get_attr"
-        }
-        inputs = [n for n in node.all_input_nodes if not callable(parts.get(n))]
-        if any("val" not in each.meta for each in inputs):
+        got = (each for each in node.all_input_nodes if each.op == "get_attr")
+        held = {each: operator.attrgetter(str(each.target))(module) for each in got}
+        parts = {each: part for each, part in held.items() if callable(part)}
+        if any("val" not in each.meta for each in inputs_of(node, parts)):
             continue
-        try:
-            traced = _trace(node, inputs, parts)
-        except (RuntimeError, NotImplementedError, ValueError):
+        key = call_key(node, parts)
+        if key not in traced:
+            traced[key] = _trace(node, parts)
+        if (made := traced[key]) is None:
             continue
-        _splice(node, inputs, traced)
+        splice(node, made, parts, {})
         for part in parts:
             if not part.users:
                 graph.erase_node(part)
     choose_results(module, graph)
 
 
-def _trace(
-    node: torch.fx.Node, inputs: Sequence[torch.fx.Node], parts: dict[torch.fx.Node, Any]
-) -> torch.fx.GraphModule:
-    """What a call computes, over the values of `inputs`."""
-    leaves, structure = pytree.tree_flatten((node.args, node.kwargs))
-
-    def call(*given: Any) -> Any:
-        values = parts | dict(zip(inputs, given, strict=True))
-        flat = [values[x] if isinstance(x, torch.fx.Node) else x for x in leaves]
-        args, kwargs = pytree.tree_unflatten(flat, structure)
-        return MEANINGS[node.target](*args, **kwargs)
-
-    values = [each.meta["val"] for each in inputs]
-    trace = make_fx(functionalize(call, remove="mutations"), decomposition_table=decompositions())
-    with enable_python_dispatcher(), detect_fake_mode(values) or torch.no_grad():
-        traced = trace(*values)
+def _trace(node: torch.fx.Node, parts: Parts) -> torch.fx.GraphModule | None:
+    """What a call computes, over the values of its inputs; None if it cannot be traced."""
+    values = [each.meta["val"] for each in inputs_of(node, parts)]
+    mode = detect_fake_mode(values) or torch.no_grad()
+    try:
+        traced = trace_call(node, MEANINGS[node.target], parts, values, decompositions(), mode)
+    except (RuntimeError, NotImplementedError, ValueError):
+        return None
     traced.graph.eliminate_dead_code(has_effect)
     constants = [getattr(traced, n.target) for n in traced.graph.find_nodes(op="get_attr")]
     if any(not isinstance(each, torch.Tensor) or each.ndim for each in constants):
-        raise ValueError("a part of the program makes a tensor of constants")
+        return None  # a part of the program makes a tensor of constants
     return traced
-
-
-def _splice(
-    node: torch.fx.Node, inputs: Sequence[torch.fx.Node], traced: torch.fx.GraphModule
-) -> None:
-    """Put the nodes of a trace in the place of a call."""
-    graph = node.graph
-    places = traced.graph.find_nodes(op="placeholder")
-    copies: dict[torch.fx.Node, torch.fx.Node] = dict(zip(places, inputs, strict=True))
-    with graph.inserting_before(node):
-        for inner in traced.graph.nodes:
-            if inner.op == "get_attr":
-                copies[inner] = _number(graph, getattr(traced, inner.target))
-            elif inner.op == "call_function":
-                copies[inner] = graph.node_copy(inner, copies.__getitem__)
-            else:
-                continue
-            copies[inner].meta = {**node.meta, "val": inner.meta.get("val")}
-    (results,) = traced.graph.output_node().args
-    replace_results(node, pytree.tree_map(lambda x: copies.get(x, x), results))
-    graph.erase_node(node)
-
-
-def _number(graph: torch.fx.Graph, constant: torch.Tensor) -> torch.fx.Node:
-    """A tensor of one number, which a trace holds, as a call."""
-    options: dict[str, Any] = {"dtype": constant.dtype, "device": constant.device}
-    with unset_fake_temporarily():
-        number = constant.item()
-    return graph.call_function(aten.full.default, ([], number), options)

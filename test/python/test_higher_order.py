@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._higher_order_ops.flex_attention import sdpa_dense
 from torch._higher_order_ops.map import map as map_rows
 from torch._higher_order_ops.scan import scan
 from torch.nn import functional as F
@@ -15,6 +16,7 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import deplo
 from deplo.errors import UnsupportedOpError
+from deplo.frontend.higher_order import MEANINGS
 from deplo.frontend.sources import load_source
 from deplo.torch_backend import FallbackWarning
 
@@ -111,6 +113,28 @@ def test_attention_with_score_functions_is_one_kernel(name: str) -> None:
     program = deplo.compile(ATTENTION[name], inputs)
     reductions = [kernel.name for kernel in program.kernels if kernel.name.endswith("reduce")]
     assert len(reductions) == 1
+
+
+@pytest.mark.parametrize("kind", ["deplo.compile", "torch.compile"])
+def test_equal_calls_are_traced_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    flex, traced = torch.ops.higher_order.flex_attention, []
+
+    def dense(*args: Any) -> Any:
+        traced.append(args)
+        return sdpa_dense(*args)
+
+    monkeypatch.setitem(MEANINGS, flex, dense)
+
+    def layers(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        for factor in (2, 2, 3):  # two functions
+            x = flex_attention(x, y, y, score_mod=lambda s, b, h, i, j, f=factor: s * f)
+        for slopes in (SLOPES, SLOPES * 2):  # one function of two tensors
+            x = flex_attention(x, y, y, score_mod=lambda s, b, h, i, j, t=slopes: s * t[h])
+        return x
+
+    inputs = tuple(torch.randn(1, 4, 16, 8) for _ in range(2))
+    _agree(_entry(kind, layers, inputs)(*inputs), layers(*inputs))
+    assert len(traced) == 3
 
 
 @pytest.mark.parametrize("kind", ["deplo.compile", "torch.compile", "dynamic"])
