@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import torch
-from torch.utils import _pytree as pytree
 
 from ..dialects.sizes import Extent
 from ..errors import UnsupportedOpError
-from .capture import Argument, Captured, table_arguments
-from .complex_graphs import without_complex
-from .devices import away_results, check_arguments, device_of
+from .capture import Argument, Captured, import_graph, importer_of
 from .effect_tokens import without_tokens
-from .factorizations import keep_factored_order
-from .found_sizes import example_of, with_found
+from .found_sizes import example_of
 from .guarded_extents import pad_to_guarded_extents
 from .higher_order import expand_calls
-from .importer import Fallback, Importer, has_effect
-from .items import items_as_sizes
+from .importer import Fallback, Importer
 from .numbers import numbers_as_extents, numbers_of
 from .prims import prims_as_aten
 from .random_numbers import draw_in_memory_order
 from .random_states import states_as_calls
-from .size_guards import as_multiples, guards_of, shape_environment
-from .size_numbers import numbers_as_tensors
+from .size_guards import shape_environment
 from .sizes import InputTensor, Limits, Refused, input_sizes
-from .strided_views import permute_to_memory_order, read_inputs
-from .updates import mark_updates, take_updates, updates_of
-from .view_outputs import hidden_views, outputs_of, results_of
+from .updates import take_updates
 
 
 def _tensors(placeholders: Sequence[torch.fx.Node], limits: Limits) -> list[InputTensor]:
@@ -94,17 +87,6 @@ def _add_arguments(
     return arguments
 
 
-def _add_calls(
-    importer: Importer, graph: torch.fx.Graph, constants: Collection[torch.fx.Node]
-) -> None:
-    """Import what the graph computes."""
-    for node in graph.nodes:
-        if node.op == "call_function":
-            importer.add_call(node)
-        elif node.op == "get_attr" and node not in constants:
-            importer.add_object(node)
-
-
 def capture_graph(
     module: torch.fx.GraphModule, fallback: Fallback = "error", *, shares_memory: bool = False
 ) -> Captured:
@@ -128,43 +110,12 @@ def capture_graph(
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     limits = _limits(graph)
     tensors = _tensors(placeholders, limits)
-    items_as_sizes(graph, limits)
-    sizes = as_multiples(input_sizes(tensors, (), limits), guards_of(graph))
-    sizes = with_found(sizes, graph, limits)
-    device = device_of(graph.nodes)
-    importer = Importer(fallback, sizes, device)
+    importer = importer_of(graph, input_sizes(tensors, (), limits), limits, fallback)
     constants = _constants(module, graph)
     arguments = _add_arguments(importer, placeholders, tensors, constants)
-    check_arguments(arguments, device)
-    positions = {argument.name: i for i, argument in enumerate(arguments)}
-    for node in hidden_views(graph, positions) if shares_memory else ():
-        importer.unsupported.add(
-            node, "it is returned as a view of memory, of sizes that no input has"
-        )
-    outputs, updates = updates_of(updated, outputs_of(graph, positions), positions)
-    permute_to_memory_order(graph)
-    keep_factored_order(graph)
-    numbers_as_tensors(graph)
-    mark_updates(importer, updated, outputs, updates)
-    graph.eliminate_dead_code(has_effect)
-    pairs = without_complex(graph, importer)
-    tables = table_arguments(pairs)
-    _add_calls(importer, graph, constants)
-    returned = results_of(graph)
-    return Captured(
-        module=importer.finish(returned),
-        arguments=(*arguments, *tables),
-        tensors={node.name: value for node, value in (constants | pairs.constants).items()},
-        constants={},
-        outputs=outputs,
-        in_spec=pytree.tree_structure((tuple(range(len(placeholders))), {})),
-        out_spec=pytree.tree_structure(list(range(len(outputs)))),
-        keyword_order=(),
-        read=read_inputs(graph, {tensor.name: tensor.position for tensor in tensors}),
-        updates=updates,
-        numbers=numbers_of(carriers, placeholders, sizes),
-        device=device,
-        away=away_results(returned, device),
-        complex_results=pairs.results,
-        has_transforms=bool(pairs.constants),
+    hidden = "it is returned as a view of memory, of sizes that no input has"
+    held = {node.name: value for node, value in constants.items()}
+    captured = import_graph(
+        importer, graph, arguments, held, updated, lambda _: hidden if shares_memory else None
     )
+    return replace(captured, numbers=numbers_of(carriers, placeholders, importer.sizes))

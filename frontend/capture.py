@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..dialects.sizes import Extent
 from ..errors import DeploError, UsageError
 from .call_sizes import ReturnedSize
-from .complex_graphs import WithoutComplex, without_complex
+from .complex_graphs import without_complex
 from .devices import CPU, away_results, check_arguments, device_of
 from .dynamic_shapes import asked_axes
 from .export import UNUSED, SizesDoNotFit, export
@@ -39,9 +39,9 @@ from .random_numbers import draw_in_memory_order
 from .size_guards import as_multiples, check_guards, guards_of
 from .size_numbers import numbers_as_tensors
 from .size_one import dynamic_sizes
-from .sizes import Sizes
+from .sizes import Limits, Sizes
 from .strided_views import ReadInput, changed_inputs, permute_to_memory_order, read_inputs
-from .updates import Update, mark_updates, updates_of, write
+from .updates import Update, Updated, mark_updates, updates_of, write
 from .view_outputs import Output, hidden_views, outputs_of, results_of, root_of
 
 Source = Literal["input", "parameter", "buffer", "constant"]
@@ -249,8 +249,6 @@ def _as_called(
     )
 
 
-# --------------------------------------------------------------------------- from export to the IR
-
 _SOURCES: dict[InputKind, Source] = {
     InputKind.PARAMETER: "parameter",
     InputKind.BUFFER: "buffer",
@@ -267,57 +265,96 @@ def _import(
     fallback: Fallback,
     sizes: Sizes,
 ) -> Captured:
+    graph = exported.graph
     updated = take_exported_updates(exported, changes, module)
-    expand_calls(exported.graph_module, exported.graph)
-    draw_in_memory_order(exported.graph)
-    items_as_sizes(exported.graph, exported.range_constraints)
-    guards = guards_of(exported.graph)
-    sizes = with_found(as_multiples(sizes, guards), exported.graph, exported.range_constraints)
-    device = device_of(exported.graph.nodes)
-    importer = Importer(fallback, sizes, device)
+    expand_calls(exported.graph_module, graph)
+    draw_in_memory_order(graph)
+    guards = guards_of(graph)
+    importer = importer_of(graph, sizes, exported.range_constraints, fallback)
     arguments, constants = _add_arguments(exported, importer)
+    held = {a.name: _lifted(exported, a.target) for a in arguments if a.source != "input"}
+    changing = {each.node for each in updated}
+    changes_too = "it is returned as memory of an argument that changes"
+    captured = import_graph(
+        *(importer, graph, arguments, held, updated),
+        lambda view: changes_too if root_of(view) in changing else None,
+    )
+    check_guards(guards, importer.sizes)
+    positions = {a.name: a.flat_index for a in arguments if a.flat_index is not None}
+    changed = changed_inputs(updated, positions) if changes.depends_on_strides else ()
+    spec = exported.call_spec
+    assert spec.in_spec is not None and spec.out_spec is not None
+    return replace(
+        captured,
+        constants=constants,
+        in_spec=spec.in_spec,
+        out_spec=spec.out_spec,
+        keyword_order=keyword_order,
+        read=captured.read + changed,
+    )
+
+
+def importer_of(
+    graph: torch.fx.Graph, sizes: Sizes, limits: Limits, fallback: Fallback
+) -> Importer:
+    """An importer of a graph: with its sizes as multiples, those found in data too, and its device."""
+    items_as_sizes(graph, limits)
+    sizes = with_found(as_multiples(sizes, guards_of(graph)), graph, limits)
+    return Importer(fallback, sizes, device_of(graph.nodes))
+
+
+def import_graph(
+    importer: Importer,
+    graph: torch.fx.Graph,
+    arguments: Sequence[Argument],
+    tensors: dict[str, torch.Tensor],
+    updated: Sequence[Updated],
+    refused_view: Callable[[torch.fx.Node], str | None],
+) -> Captured:
+    """Import a graph, whose `arguments` the importer has, as a program from inputs to a list of outputs.
+
+    `tensors` are those that the program holds, by argument; `refused_view` says why a result that cannot be
+    made the view that it is in eager is not supported, or None.
+    """
+    device = importer.device
+    places = tuple(range(len(graph.find_nodes(op="placeholder"))))
     check_arguments(arguments, device)
     positions = {argument.name: i for i, argument in enumerate(arguments)}
-    inputs = {a.name: a.flat_index for a in arguments if a.flat_index is not None}
-    changing = {each.node for each in updated}
-    for node in hidden_views(exported.graph, positions):
-        if root_of(node) in changing:
-            importer.unsupported.add(node, "it is returned as memory of an argument that changes")
-    outputs, updates = updates_of(updated, outputs_of(exported.graph, positions), positions)
-    changed = changed_inputs(updated, inputs) if changes.depends_on_strides else ()
-    permute_to_memory_order(exported.graph)
-    keep_factored_order(exported.graph)
-    numbers_as_tensors(exported.graph)
+    for node in hidden_views(graph, positions):
+        if (reason := refused_view(node)) is not None:
+            importer.unsupported.add(node, reason)
+    outputs, updates = updates_of(updated, outputs_of(graph, positions), positions)
+    permute_to_memory_order(graph)
+    keep_factored_order(graph)
+    numbers_as_tensors(graph)
     mark_updates(importer, updated, outputs, updates)
-    exported.graph.eliminate_dead_code(has_effect)
-    pairs = without_complex(exported.graph, importer)
-    for node in exported.graph.nodes:
+    graph.eliminate_dead_code(has_effect)
+    pairs = without_complex(graph, importer)
+    for node in graph.nodes:
         if node.op == "call_function":
             importer.add_call(node)
         elif node.op == "get_attr":
             importer.add_object(node)
-    check_guards(guards, sizes)
-    returned = results_of(exported.graph)
-    spec = exported.call_spec
-    assert spec.in_spec is not None and spec.out_spec is not None
+    returned = results_of(graph)
+    inputs = {a.name: a.flat_index for a in arguments if a.flat_index is not None}
+    tables = {node.name: table for node, table in pairs.constants.items()}
+    kinds = ((name, (tuple(t.shape), t.dtype, t.device)) for name, t in tables.items())
+    of_tables = (Argument(name, "constant", name, None, *kind) for name, kind in kinds)
     return Captured(
         module=importer.finish(returned),
-        arguments=(*arguments, *table_arguments(pairs)),
-        tensors={
-            **{a.name: _lifted(exported, a.target) for a in arguments if a.source != "input"},
-            **{node.name: table for node, table in pairs.constants.items()},
-        },
-        constants=constants,
+        arguments=(*arguments, *of_tables),
+        tensors=tensors | tables,
+        constants={},
         outputs=outputs,
-        in_spec=spec.in_spec,
-        out_spec=spec.out_spec,
-        keyword_order=keyword_order,
-        read=read_inputs(exported.graph, inputs) + changed,
+        in_spec=pytree.tree_structure((places, {})),
+        out_spec=pytree.tree_structure(list(range(len(outputs)))),
+        keyword_order=(),
+        read=read_inputs(graph, inputs),
         updates=updates,
         device=device,
         away=away_results(returned, device),
         complex_results=pairs.results,
-        has_transforms=bool(pairs.constants),
+        has_transforms=bool(tables),
     )
 
 
@@ -353,14 +390,6 @@ def _add_arguments(
         attributes = {} if is_input else {f"deplo.{argument.source}": argument.target}
         importer.add_argument(node, node.meta["val"], argument.name, attributes)
     return arguments, constants
-
-
-def table_arguments(pairs: WithoutComplex) -> list[Argument]:
-    """The tables of a graph as constants of `@main`, behind its other arguments."""
-    return [
-        Argument(node.name, "constant", node.name, None, tuple(t.shape), t.dtype, t.device)
-        for node, t in pairs.constants.items()
-    ]
 
 
 def _lifted(exported: torch.export.ExportedProgram, target: str) -> torch.Tensor:

@@ -176,8 +176,9 @@ class Importer:
                 self.unsupported.add(node, str(reason))
 
     def add_object(self, node: torch.fx.Node) -> None:
-        """Note an object that is no tensor, but for a part of the program, of which its call tells."""
-        if not all(isinstance(user.target, HigherOrderOperator) for user in node.users):
+        """Note an object that is no argument, but for a part of the program, of which its call tells."""
+        of_calls = all(isinstance(user.target, HigherOrderOperator) for user in node.users)
+        if node not in self._values and not of_calls:
             self.unsupported.add(node, "it is no tensor")
 
     def _add_op(self, node: torch.fx.Node) -> None:
