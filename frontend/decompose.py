@@ -226,8 +226,8 @@ def splice(
                 copies[inner] = graph.node_copy(inner, copies.__getitem__)
             else:
                 continue
-            kept = {name: inner.meta[name] for name in ("val", ORIGINAL) if name in inner.meta}
-            copies[inner].meta = {**node.meta, **kept, **own}
+            kept = {ORIGINAL: inner.meta[ORIGINAL]} if ORIGINAL in inner.meta else {}
+            copies[inner].meta = {**node.meta, "val": inner.meta.get("val"), **kept, **own}
     (results,) = traced.graph.output_node().args
     replace_results(node, pytree.tree_map(lambda x: copies.get(x, x), results))
     graph.erase_node(node)
