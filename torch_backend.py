@@ -37,9 +37,12 @@ from .frontend.assignments import assign_by_positions
 from .frontend.aten_graph import capture_graph
 from .frontend.attention import expand_attention
 from .frontend.composites import replace_composites
+from .frontend.counter_random import COUNTER_RULES, save_seeds
+from .frontend.counter_random import REASON as SEED
 from .frontend.decompositions import decompositions
 from .frontend.devices import SeveralDevices
 from .frontend.eager_checks import RefusedByEager, asking_first, is_refused_by_eager
+from .frontend.eager_strides import with_eager_strides
 from .frontend.experts import grouped_products
 from .frontend.export_errors import reason_of
 from .frontend.fixed_point import in_fixed_point
@@ -54,7 +57,10 @@ from .program import Program, choose_target
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 """The modes that `torch.compile` documents; deplo compiles alike in all of them."""
 
-OPTIONS: dict[str, tuple[object, ...]] = {"fallback": ("eager", "error")}
+OPTIONS: dict[str, tuple[object, ...]] = {
+    "fallback": ("eager", "error"),
+    "random": ("eager", "counter"),
+}
 """Each option and the values it may have; the first is the default."""
 
 TOPICS = ("graphs", "recompiles")
@@ -103,12 +109,14 @@ def deplo_backend(
     calls_pytorch = fallback == "eager"
     rules = decompositions() | training_decompositions(calls_pytorch=calls_pytorch)
     rules |= grouped_products(calls_pytorch=calls_pytorch)
+    if given.get("random") == "counter":
+        rules |= {op: with_eager_strides(op, rule) for op, rule in COUNTER_RULES.items()}
     forward = functools.partial(compiler, shares_memory=True)
     aot = aot_autograd(
         fw_compiler=forward,
         bw_compiler=compiler,
         inference_compiler=forward,
-        partition_fn=min_cut_rematerialization_partition,
+        partition_fn=_partition,
         decompositions=asking_first(rules),
         keep_inference_input_mutations=True,
     )
@@ -125,6 +133,12 @@ def deplo_backend(
             raise
         _warn(f"deplo: a graph runs in PyTorch, which cannot trace it: {reason_of(error)}")
         return _run_in_pytorch(graph, example_inputs)
+
+
+def _partition(joint: torch.fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
+    """Cut a graph into forward and backward where least is saved; seeds are."""
+    save_seeds(joint)
+    return min_cut_rematerialization_partition(joint, *args, **kwargs)
 
 
 def _needs_gradients(example_inputs: Sequence[Any]) -> bool:
@@ -215,7 +229,8 @@ def _compile(
             raise _RunsInPyTorch from None
         graph.recompile()
         return make_boxed_func(lambda *inputs: graph.forward(*permuted(inputs, orders)))
-    if (told := summary(program.fallbacks)) is not None:
+    calls = tuple(each for each in program.fallbacks if each.reason != SEED)
+    if (told := summary(calls)) is not None:
         _warn(told)
     if "graphs" in log_topics():
         _log_graph(graph, program, time.perf_counter() - started)

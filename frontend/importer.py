@@ -45,6 +45,8 @@ from ..dialects.torch_syntax import TensorArgument
 from .arguments import overload_name, read_arguments, tensor_inputs
 from .calls import read_call
 from .complex_values import PARTS
+from .counter_random import REASON as SEED
+from .counter_random import is_seed
 from .devices import CPU, refusal_of_call
 from .dtypes import ELEMENTS, OPAQUE_ELEMENTS, tensor_type_of
 from .sizes import Refused, Sizes, is_symbolic
@@ -152,6 +154,9 @@ class Importer:
             return  # a size is an extent where it is used
         if node.target in ASSERTIONS:
             self._check_assertion(node)
+            return
+        if is_seed(node):
+            self._add_eager_call(node, SEED)
             return
         if node.target is operator.getitem:
             producer, index = node.args
