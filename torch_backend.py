@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.exc import RestartAnalysis
 from torch._functorch._aot_autograd.utils import make_boxed_func
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import CompileContext
@@ -50,7 +51,6 @@ from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
 from .frontend.margins import replace_margin_losses
 from .frontend.numbers import with_numbers_carried
-from .frontend.recurrent import has_networks
 from .frontend.view_inputs import permuted, read_as_they_lie
 from .program import Program, choose_target
 
@@ -91,11 +91,6 @@ def deplo_backend(
         )
         return _run_in_pytorch(graph, example_inputs)
     fallback = given.get("fallback", OPTIONS["fallback"][0])
-    if has_networks(graph) and _needs_gradients(example_inputs):
-        if fallback == "error":
-            raise UnsupportedOpError("deplo does not support the gradients of a recurrent network")
-        _warn("deplo: a graph runs in PyTorch: the gradients of a recurrent network")
-        return _run_in_pytorch(graph, example_inputs)
     replace_margin_losses(graph)
     replace_composites(graph)
     expand_attention(graph)
@@ -129,21 +124,17 @@ def deplo_backend(
         _warn("deplo: a graph runs in PyTorch, which refuses a call in it")
         return _run_in_pytorch(graph, example_inputs)
     except Exception as error:
-        if compiled or fallback == "error" or isinstance(error, DeploError):
+        known = isinstance(error, (DeploError, RestartAnalysis))
+        if compiled or fallback == "error" or known:
             raise
         _warn(f"deplo: a graph runs in PyTorch, which cannot trace it: {reason_of(error)}")
         return _run_in_pytorch(graph, example_inputs)
 
 
-def _partition(joint: torch.fx.GraphModule, *args: Any, **kwargs: Any) -> Any:
-    """Cut a graph into forward and backward where least is saved; seeds are."""
+def _partition(joint: torch.fx.GraphModule, inputs: Any, **options: Any) -> Any:
+    """Cut a graph into forward and backward; seeds are saved."""
     save_seeds(joint)
-    return min_cut_rematerialization_partition(joint, *args, **kwargs)
-
-
-def _needs_gradients(example_inputs: Sequence[Any]) -> bool:
-    tensors = [value for value in example_inputs if isinstance(value, torch.Tensor)]
-    return torch.is_grad_enabled() and any(value.requires_grad for value in tensors)
+    return partition(joint, inputs, **options)
 
 
 def _attention_in_products(example_inputs: Sequence[Any]) -> AbstractContextManager[Any]:

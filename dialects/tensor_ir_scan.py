@@ -39,7 +39,8 @@ SLICE_BYTES = 16
 """What the size of a slice in bytes must be a multiple of: the width of the widest vector access of a GPU,
 whose address must be a multiple of it (CUDA C++ Programming Guide, "Device Memory Accesses")."""
 
-_GROUPS = ("carried", "slices", "shared")
+GROUPS = ("carried", "slices", "shared")
+"""The groups of operands of a scan."""
 
 
 def is_aligned(element: Attribute, shape: Sequence[Extent]) -> bool:
@@ -144,39 +145,52 @@ class ScanOp(IRDLOperation):
         printer.print_attribute(self.step)
         if self.reversed is not None:
             printer.print_string(" reversed")
-        for name in _GROUPS:
-            printer.print_string(f" {name}")
-            printer.print_operands(getattr(self, name))
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" : ")
-        printer.print_function_type(self.operand_types, self.result_types)
+        print_groups(printer, self, GROUPS)
 
     @classmethod
     def parse(cls, parser: Parser) -> ScanOp:
         step = parser.parse_symbol_name()
         reversed = parser.parse_optional_keyword("reversed") is not None
-        groups: list[list[UnresolvedOperand]] = []
-        for name in _GROUPS:
-            parser.parse_keyword(name)
-            groups.append(
-                parser.parse_comma_separated_list(
-                    parser.Delimiter.PAREN, parser.parse_unresolved_operand
-                )
-            )
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        parser.parse_punctuation(":")
-        pos = parser.pos
-        signature = parser.parse_function_type()
-        names = [name for group in groups for name in group]
-        if len(names) != len(signature.inputs):
-            parser.raise_error(
-                f"{len(names)} operands need as many types, got {len(signature.inputs)}", pos
-            )
-        values = iter(parser.resolve_operands(names, signature.inputs.data, pos))
-        operands = [[next(values) for _ in group] for group in groups]
-        op = cls(step.data, operands, signature.outputs.data, reversed=reversed)
-        op.attributes |= attributes.data if attributes else {}
+        operands, results, attributes = parse_groups(parser, GROUPS)
+        op = cls(step.data, operands, results, reversed=reversed)
+        op.attributes |= attributes
         return op
+
+
+def print_groups(printer: Printer, op: IRDLOperation, names: Sequence[str]) -> None:
+    """Print ` carried(%h) slices(%x)` and so on, the attributes, and the types."""
+    for name in names:
+        printer.print_string(f" {name}")
+        printer.print_operands(getattr(op, name))
+    printer.print_op_attributes(op.attributes, print_keyword=True)
+    printer.print_string(" : ")
+    printer.print_function_type(op.operand_types, op.result_types)
+
+
+def parse_groups(
+    parser: Parser, names: Sequence[str]
+) -> tuple[list[list[SSAValue]], Sequence[Attribute], dict[str, Attribute]]:
+    """Parse what `print_groups` prints: the operands of each group, the types of results, and attributes."""
+    groups: list[list[UnresolvedOperand]] = []
+    for name in names:
+        parser.parse_keyword(name)
+        groups.append(
+            parser.parse_comma_separated_list(
+                parser.Delimiter.PAREN, parser.parse_unresolved_operand
+            )
+        )
+    attributes = parser.parse_optional_attr_dict_with_keyword()
+    parser.parse_punctuation(":")
+    pos = parser.pos
+    signature = parser.parse_function_type()
+    given = [name for group in groups for name in group]
+    if len(given) != len(signature.inputs):
+        parser.raise_error(
+            f"{len(given)} operands need as many types, got {len(signature.inputs)}", pos
+        )
+    values = iter(parser.resolve_operands(given, signature.inputs.data, pos))
+    operands = [[next(values) for _ in group] for group in groups]
+    return operands, signature.outputs.data, dict(attributes.data) if attributes else {}
 
 
 def _slice_type(stack: TensorType) -> TensorType:

@@ -28,6 +28,7 @@ from .calls import TensorCallOp
 from .torch_base import BOOL, INT, TorchOp, argument_attr
 from .torch_found_shapes import IndexShapeOp
 from .torch_ops import TORCH_OPS
+from .torch_scan import ScanOp, YieldOp
 from .torch_scatter_shapes import IndexPutShapeOp
 
 
@@ -97,4 +98,4 @@ class CallOp(TensorCallOp):
     name = "torch.call"
 
 
-Torch = Dialect("torch", [*ALL_OPS, CallOp], [])
+Torch = Dialect("torch", [*ALL_OPS, ScanOp, YieldOp, CallOp], [])

@@ -48,7 +48,6 @@ from xdsl.traits import Pure
 from . import (
     torch_found_shapes,
     torch_layout_shapes,
-    torch_recurrent_shapes,
     torch_scatter_shapes,
     torch_shapes,
     torch_sort_shapes,
@@ -103,7 +102,6 @@ _FAMILIES: dict[str, type[TorchOp]] = {
     for module in (
         torch_found_shapes,
         torch_layout_shapes,
-        torch_recurrent_shapes,
         torch_scatter_shapes,
         torch_shapes,
         torch_sort_shapes,

@@ -195,8 +195,13 @@ def trace_call(
     values: Sequence[Any],
     rules: Rules,
     mode: AbstractContextManager[Any],
+    *,
+    changes: bool = True,
 ) -> torch.fx.GraphModule:
-    """Return what `function` computes of a call's arguments, over the fake `values` of its inputs."""
+    """Return what `function` computes of a call's arguments, over the fake `values` of its inputs.
+
+    One that `changes` tensors in place does so in copies of its own.
+    """
     leaves, structure = pytree.tree_flatten((node.args, node.kwargs))
     inputs = inputs_of(node, parts)
 
@@ -206,7 +211,8 @@ def trace_call(
         args, kwargs = pytree.tree_unflatten(flat, structure)
         return function(*args, **kwargs)
 
-    trace = make_fx(functionalize(call, remove="mutations"), decomposition_table=rules)
+    pure = functionalize(call, remove="mutations") if changes else call
+    trace = make_fx(pure, decomposition_table=rules)
     with enable_python_dispatcher(), mode:
         return trace(*values)
 

@@ -14,16 +14,21 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch._guards import detect_fake_mode
 from torch._higher_order_ops.flex_attention import sdpa_dense, sdpa_dense_backward
+from torch._higher_order_ops.scan import scan_op
 
 from .conditionals import choose_results
 from .decompose import Parts, call_key, inputs_of, splice, trace_call
 from .decompositions import decompositions
 from .importer import has_effect
+from .recurrent import NETWORKS
+from .recurrent_layers import network
+from .scans import hold_body
 
 
 def _run(part: Callable[..., Any], _name: str | None, *operands: Any) -> Any:
@@ -44,6 +49,7 @@ MEANINGS: dict[Any, Callable[..., Any]] = {
     torch.ops.higher_order.flex_attention_backward: sdpa_dense_backward,
     torch.ops.higher_order.invoke_subgraph: _run,
     torch.ops.higher_order.map_impl: _map,
+    **{operator: partial(network, name) for operator, name in NETWORKS.items()},
 }
 """What computes the same as a call, in operators."""
 
@@ -57,6 +63,8 @@ def expand_calls(module: torch.fx.GraphModule, graph: torch.fx.Graph) -> None:
             part.recompile()
     traced: dict[Hashable, torch.fx.GraphModule | None] = {}
     for node in list(graph.nodes):
+        if node.target is scan_op:
+            hold_body(module, node)
         if node.op != "call_function" or node.target not in MEANINGS:
             continue
         got = (each for each in node.all_input_nodes if each.op == "get_attr")
@@ -80,11 +88,15 @@ def _trace(node: torch.fx.Node, parts: Parts) -> torch.fx.GraphModule | None:
     """What a call computes, over the values of its inputs; None if it cannot be traced."""
     values = [each.meta["val"] for each in inputs_of(node, parts)]
     mode = detect_fake_mode(values) or torch.no_grad()
+    # A step would have copies of its views, and a network changes nothing.
+    meaning, changes = MEANINGS[node.target], node.target not in NETWORKS
     try:
-        traced = trace_call(node, MEANINGS[node.target], parts, values, decompositions(), mode)
+        traced = trace_call(node, meaning, parts, values, decompositions(), mode, changes=changes)
     except (RuntimeError, NotImplementedError, ValueError):
         return None
     traced.graph.eliminate_dead_code(has_effect)
+    for each in traced.graph.find_nodes(op="call_function", target=scan_op):
+        hold_body(traced, each)
     constants = [getattr(traced, n.target) for n in traced.graph.find_nodes(op="get_attr")]
     if any(not isinstance(each, torch.Tensor) or each.ndim for each in constants):
         return None  # a part of the program makes a tensor of constants

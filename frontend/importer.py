@@ -40,7 +40,8 @@ from ..dialects.sizes import Size
 from ..dialects.syntax import tensor_type
 from ..dialects.torch import OPS_BY_ATEN
 from ..dialects.torch_base import ScalarValue, argument_attr
-from ..dialects.torch_ops import ScalarTensorOp
+from ..dialects.torch_ops import FlipOp, ScalarTensorOp
+from ..dialects.torch_scan import ScanOp, YieldOp
 from ..dialects.torch_syntax import TensorArgument
 from .arguments import overload_name, read_arguments, tensor_inputs
 from .calls import read_call
@@ -49,6 +50,7 @@ from .counter_random import REASON as SEED
 from .counter_random import is_seed
 from .devices import CPU, refusal_of_call
 from .dtypes import ELEMENTS, OPAQUE_ELEMENTS, tensor_type_of
+from .scans import SCAN, read_scan
 from .sizes import Refused, Sizes, is_symbolic
 from .unsupported import OpOverload, Unsupported, location_of
 
@@ -144,9 +146,7 @@ class Importer:
         if node.target in DROPPED or node in self.unknown:
             return
         if isinstance(node.target, HigherOrderOperator):
-            self.unsupported.add(
-                node, "it runs a part of the program under a condition, or many times"
-            )
+            self._add_scan(node)
             return
         if is_symbolic(node.meta.get("val")) and (
             node.target in OF_SHAPES or not isinstance(node.target, OpOverload)
@@ -235,6 +235,52 @@ class Importer:
         if reason:
             op.attributes[REASON] = StringAttr(reason)
         self._append(op, node)
+
+    def _add_scan(self, node: torch.fx.Node) -> None:
+        """Import a call that runs a part of the program once per step, or note why it cannot be."""
+        if node.target is not SCAN:
+            self.unsupported.add(
+                node, "it runs a part of the program under a condition, or many times"
+            )
+            return
+        if any(n not in self._values for n in tensor_inputs(node)):
+            return  # the cause is noted
+        scan = read_scan(node)
+        inner = Importer("error", self.sizes, self.device)
+        inner.unsupported = self.unsupported
+        for each in scan.body.nodes:
+            if each.op == "placeholder" and not is_symbolic(each.meta["val"]):
+                inner.add_argument(each, each.meta["val"], each.name, {})
+            elif each.op == "call_function":
+                inner.add_call(each)
+        (yielded,) = scan.body.output_node().args
+        if not all(each in inner._values for each in cast(Sequence[Any], yielded)):
+            self.unsupported.add(node, "a step that gives what is no tensor, or is not supported")
+            return
+        inner._block.add_op(YieldOp(*(inner._values[each][0] for each in cast(Any, yielded))))
+        groups = [
+            [self._values[each][0] for each in group if each in self._values]
+            for group in (scan.carried, scan.slices, scan.shared)
+        ]
+        op = ScanOp.of_body(
+            groups, self._result_types(node), Region(inner._block), reversed=scan.reversed
+        )
+        op.location = location_of(node)
+        try:
+            with allowing(self.sizes.attributes):
+                op.verify()
+        except VerifyException as error:
+            self.unsupported.add(node, str(error))
+            return
+        self._append(op, node)
+        if scan.reversed:
+            stacks = [self._flipped(stack) for stack in op.results_[len(scan.carried) :]]
+            self._values[node][len(scan.carried) :] = stacks
+
+    def _flipped(self, stack: SSAValue) -> SSAValue:
+        op = FlipOp.build_op([stack], {"dims": argument_attr([0])}, [stack.type])
+        self._block.add_op(op)
+        return op.result
 
     def _check_assertion(self, node: torch.fx.Node) -> None:
         """An assertion must follow from the sizes' ranges; what gives a number by values is noted already."""

@@ -2,16 +2,20 @@
 
 PyTorch knows the shape of `aten.lstm.input` only by tracing its every time step, which takes minutes for a
 long sequence. So while a program is exported, `torch.lstm` and its kin are operators of our own with the same
-arguments; the importer gives them their names back. So they are in a graph of Dynamo's; they have no
-gradients.
+arguments; the importer gives them their names back. So they are in a graph of Dynamo's. Where a gradient is
+asked for, they are traced as their scans.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
+from torch._guards import detect_fake_mode
+
+from .recurrent_layers import needs_gradients, network
 
 NAMESPACE = "deplo"
 NAMES = ("lstm", "gru", "rnn_tanh", "rnn_relu")
@@ -49,12 +53,21 @@ def _shapes(
     return output, torch.empty_like(hidden)
 
 
+def _differentiable(name: str, *args: Any) -> Any:
+    """A network as its scans where a gradient is asked for, else as the operator."""
+    if needs_gradients(args):
+        return network(name, *args)
+    with torch._C._AutoDispatchBelowAutograd():  # pyright: ignore[reportPrivateUsage]
+        return getattr(torch.ops.deplo, name).default(*args)
+
+
 _LIBRARY = torch.library.Library(NAMESPACE, "FRAGMENT")
 
 for _name in NAMES:
     _operator = getattr(aten, _name).input
     _LIBRARY.define(str(_operator._schema).replace(f"aten::{_name}.input", _name))
     _LIBRARY.impl(_name, _operator, "CompositeExplicitAutograd")
+    _LIBRARY.impl(_name, partial(_differentiable, _name), "Autograd")
     # Not `register_fake`, which looks through all modules there are for who calls it: 30 ms.
     _LIBRARY.impl(_name, _shapes_of_lstm if _name == "lstm" else _shapes, "Meta")
 
@@ -62,6 +75,13 @@ ATEN_NAMES = {
     getattr(getattr(torch.ops, NAMESPACE), name).default: f"aten.{name}.input" for name in NAMES
 }
 """The name in ATen of each of our operators."""
+
+NETWORKS: Mapping[Any, str] = {
+    operator: name
+    for name in NAMES
+    for operator in (getattr(aten, name).input, getattr(torch.ops.deplo, name).default)
+}
+"""Each operator that is a whole network on padded sequences, and what its cells are."""
 
 _FUNCTIONS: Mapping[Any, Any] = {
     getattr(torch, name): getattr(getattr(torch.ops, NAMESPACE), name).default for name in NAMES
@@ -78,10 +98,10 @@ def whole_operator(func: Callable[..., Any], args: Sequence[Any]) -> Any:
 
 
 def _whole(func: Callable[..., Any]) -> Callable[..., Any]:
-    """What runs a network as one operator, but for packed sequences."""
+    """What runs a network as one operator while it is traced, but for packed sequences."""
 
     def run(*args: Any) -> Any:
-        operator = whole_operator(func, args)
+        operator = None if detect_fake_mode(args) is None else whole_operator(func, args)
         return func(*args) if operator is None else operator(*args)
 
     return run
@@ -90,8 +110,3 @@ def _whole(func: Callable[..., Any]) -> Callable[..., Any]:
 CALLED: Mapping[Any, Callable[..., Any]] = {func: _whole(func) for func in _FUNCTIONS}
 """What takes the place of each network in a graph of Dynamo's."""
 
-
-def has_networks(graph: torch.fx.GraphModule) -> bool:
-    """Whether a graph of Dynamo's, or a sub-graph of it, runs a recurrent network."""
-    graphs = [module for module in graph.modules() if isinstance(module, torch.fx.GraphModule)]
-    return any(node.target in CALLED for each in graphs for node in each.graph.nodes)

@@ -31,12 +31,13 @@ from xdsl.utils.exceptions import VerifyException
 from ...analysis.orders import runs_in_order
 from ...dialects.allowed_sizes import allowed_at, allowing
 from ...dialects.calls import FALLBACK
-from ...dialects.inside import ops_in
+from ...dialects.inside import ops_in, ops_of
 from ...dialects.products import rounded_products
 from ...dialects.sizes import UndecidedSize
 from ...dialects.syntax import tensor_type
 from ...dialects.torch import CallOp
 from ...dialects.torch_base import TorchOp
+from ...dialects.torch_scan import ScanOp
 from ...errors import UnsupportedOpError
 from ...machine.targets import get_target
 from ..decisions import record
@@ -51,8 +52,8 @@ from . import (
     masks,
     neural,
     normalization,
-    recurrent,
     reductions,
+    scan,
     scatter,
     search,
     sort,
@@ -69,7 +70,7 @@ RULES: dict[type[TorchOp], Rule] = {
     **linear_algebra.RULES,
     **neural.RULES,
     **normalization.RULES,
-    **recurrent.RULES,
+    **scan.RULES,
     **windows.RULES,
     **indexing.RULES,
     **scatter.RULES,
@@ -103,14 +104,17 @@ class DecomposeTorchPass(ModulePass):
             places={},
         )
         falls_back = op.attributes.get(FALLBACK) == StringAttr("eager")
+        # A loop of launches calls no operator of PyTorch.
+        stepped = {each for scan in ops_of(op, ScanOp) for each in ops_in(scan)}
         with allowing(allowed_at(op)):
             for each in ops_in(op):
                 if isinstance(each, CallOp):
                     lower_call(each)
                 elif isinstance(each, TorchOp):
-                    if (reason := _lower(each, start, falls_back)) is None:
+                    may_call = falls_back and each not in stepped
+                    if (reason := _lower(each, start, may_call)) is None:
                         lowered += 1
-                    elif falls_back:
+                    elif may_call:
                         replace_by_call(each, reason)
                     else:
                         refused.append(f"  {_where(each)}{each.name}: {reason}")

@@ -163,7 +163,16 @@ def _token(op: Operation) -> Hashable:
         tuple(sorted(op.attributes.items(), key=lambda item: item[0])),
         tuple(op.operand_types),
         tuple(op.result_types),
+        *map(_body_token, op.regions),
     )
+
+
+def _body_token(region: Region) -> Hashable:
+    """Equal for regions that compute the same: their operations, with where each operand comes from."""
+    (block,) = region.blocks
+    values: list[SSAValue] = [*block.args, *(result for op in block.ops for result in op.results)]
+    number = {value: i for i, value in enumerate(values)}
+    return tuple((_token(op), *(number[value] for value in op.operands)) for op in block.ops)
 
 
 def _outline(function: _Function, repeat: _Repeat, name: str) -> func.FuncOp:

@@ -761,56 +761,55 @@ func.func @search_sorter(%a: tensor<4xf32>, %b: tensor<5xf32>, %c: tensor<3xi64>
 
 // -----
 
-func.func @rnn(%x: tensor<5x8xf32>, %h: tensor<1x3x4xf32>, %w: tensor<4x8xf32>, %v: tensor<4x4xf32>) {
-  // expected-error@+1 {{needs an input and states of 3 axes}}
-  %y, %l = torch.rnn_tanh %x, %h, [%w, %v] {has_biases = false, num_layers = 1, dropout = 0.0 : f64, train = false, bidirectional = false, batch_first = false} : (tensor<5x8xf32>, tensor<1x3x4xf32>, tensor<4x8xf32>, tensor<4x4xf32>) -> (tensor<5x4xf32>, tensor<1x3x4xf32>)
+func.func @scan(%h: tensor<4xf32>, %x: tensor<9x4xf32>) {
+  // expected-error@+1 {{needs a carried value, and slices}}
+  %y = torch.scan carried(%h) slices() shared() : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    torch.yield %a : tensor<4xf32>
+  }
   func.return
 }
 
 // -----
 
-func.func @rnn(%x: tensor<0x3x8xf32>, %h: tensor<1x3x4xf32>, %w: tensor<4x8xf32>, %v: tensor<4x4xf32>) {
-  // expected-error@+1 {{needs at least one step}}
-  %y, %l = torch.rnn_tanh %x, %h, [%w, %v] {has_biases = false, num_layers = 1, dropout = 0.0 : f64, train = false, bidirectional = false, batch_first = false} : (tensor<0x3x8xf32>, tensor<1x3x4xf32>, tensor<4x8xf32>, tensor<4x4xf32>) -> (tensor<0x3x4xf32>, tensor<1x3x4xf32>)
+func.func @scan(%h: tensor<4xf32>, %x: tensor<0x4xf32>) {
+  // expected-error@+1 {{slices need one number of steps, not 0, as their first axis}}
+  %y = torch.scan carried(%h) slices(%x) shared() : (tensor<4xf32>, tensor<0x4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    torch.yield %a : tensor<4xf32>
+  }
   func.return
 }
 
 // -----
 
-func.func @rnn(%x: tensor<5x3x8xf32>, %h: tensor<1x2x4xf32>, %w: tensor<4x8xf32>, %v: tensor<4x4xf32>) {
-  // expected-error@+1 {{a state of shape [1, 2, 4] does not fit}}
-  %y, %l = torch.rnn_tanh %x, %h, [%w, %v] {has_biases = false, num_layers = 1, dropout = 0.0 : f64, train = false, bidirectional = false, batch_first = false} : (tensor<5x3x8xf32>, tensor<1x2x4xf32>, tensor<4x8xf32>, tensor<4x4xf32>) -> (tensor<5x3x4xf32>, tensor<1x2x4xf32>)
+func.func @scan(%h: tensor<4xf32>, %x: tensor<9x4xf32>) {
+  // expected-error@+1 {{its body must take tensor<4xf32>, tensor<4xf32>}}
+  %y = torch.scan carried(%h) slices(%x) shared() : (tensor<4xf32>, tensor<9x4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<5xf32>):
+    torch.yield %a : tensor<4xf32>
+  }
   func.return
 }
 
 // -----
 
-func.func @rnn(%x: tensor<5x3x8xf32>, %h: tensor<1x3x4xf32>, %w: tensor<4x7xf32>, %v: tensor<4x4xf32>) {
-  // expected-error@+1 {{has a parameter of shape [4, 7] in place of [4, 8]}}
-  %y, %l = torch.rnn_tanh %x, %h, [%w, %v] {has_biases = false, num_layers = 1, dropout = 0.0 : f64, train = false, bidirectional = false, batch_first = false} : (tensor<5x3x8xf32>, tensor<1x3x4xf32>, tensor<4x7xf32>, tensor<4x4xf32>) -> (tensor<5x3x4xf32>, tensor<1x3x4xf32>)
+func.func @scan(%h: tensor<4xf32>, %x: tensor<9x4xf32>) {
+  // expected-error@+1 {{its body must end with torch.yield}}
+  %y = torch.scan carried(%h) slices(%x) shared() : (tensor<4xf32>, tensor<9x4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    llvm.unreachable
+  }
   func.return
 }
 
 // -----
 
-func.func @rnn(%x: tensor<5x3x8xf32>, %h: tensor<1x3x4xf32>, %w: tensor<4x8xf32>, %v: tensor<4x4xf32>) {
-  // expected-error@+1 {{gives a last state of shape [1, 3, 4]}}
-  %y, %l = torch.rnn_tanh %x, %h, [%w, %v] {has_biases = false, num_layers = 1, dropout = 0.0 : f64, train = false, bidirectional = false, batch_first = false} : (tensor<5x3x8xf32>, tensor<1x3x4xf32>, tensor<4x8xf32>, tensor<4x4xf32>) -> (tensor<5x3x4xf32>, tensor<1x3x5xf32>)
-  func.return
-}
-
-// -----
-
-func.func @rnn(%x: tensor<5x3x8xf32>, %h: tensor<1x3x4xf32>, %w: tensor<4x8xf32>, %v: tensor<4x4xf32>) {
-  // expected-error@+1 {{its arguments give a result of shape [5, 3, 4], not [5, 3, 5]}}
-  %y, %l = torch.rnn_tanh %x, %h, [%w, %v] {has_biases = false, num_layers = 1, dropout = 0.0 : f64, train = false, bidirectional = false, batch_first = false} : (tensor<5x3x8xf32>, tensor<1x3x4xf32>, tensor<4x8xf32>, tensor<4x4xf32>) -> (tensor<5x3x5xf32>, tensor<1x3x4xf32>)
-  func.return
-}
-
-// -----
-
-func.func @rnn(%x: tensor<5x3x8xf32>, %h: tensor<1x3x4xf32>, %w: tensor<4x8xf32>) {
-  // expected-error@+1 {{needs 2 parameters, got 1}}
-  %y, %l = torch.rnn_tanh %x, %h, [%w] {has_biases = false, num_layers = 1, dropout = 0.0 : f64, train = false, bidirectional = false, batch_first = false} : (tensor<5x3x8xf32>, tensor<1x3x4xf32>, tensor<4x8xf32>) -> (tensor<5x3x4xf32>, tensor<1x3x4xf32>)
+func.func @scan(%h: tensor<4xf32>, %x: tensor<9x4xf32>) {
+  // expected-error@+1 {{its body or its results do not fit what it carries and yields}}
+  %y = torch.scan carried(%h) slices(%x) shared() : (tensor<4xf32>, tensor<9x4xf32>) -> tensor<5xf32> {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    torch.yield %a : tensor<4xf32>
+  }
   func.return
 }

@@ -897,8 +897,21 @@ builtin.module {
     %0 = torch.call "aten.erfinv.default"(input = %a) attributes {deplo.note = "kept"} : (tensor<4xf32>) -> tensor<4xf32>
     func.return %0 : tensor<4xf32>
   }
-  func.func @recurrent(%x: tensor<5x3x8xf32>, %h: tensor<1x3x2xf32>, %c: tensor<1x3x4xf32>, %w: tensor<16x8xf32>, %v: tensor<16x2xf32>, %p: tensor<2x4xf32>) {
-    %y, %l, %d = torch.lstm %x, [%h, %c], [%w, %v, %p] {has_biases = false, num_layers = 1, dropout = 0.0 : f64, train = false, bidirectional = false, batch_first = false} : (tensor<5x3x8xf32>, tensor<1x3x2xf32>, tensor<1x3x4xf32>, tensor<16x8xf32>, tensor<16x2xf32>, tensor<2x4xf32>) -> (tensor<5x3x2xf32>, tensor<1x3x2xf32>, tensor<1x3x4xf32>)
-    func.return
+  func.func @scan(%h: tensor<2x4xf32>, %x: tensor<9x2x4xf32>, %w: tensor<4x4xf32>) -> tensor<9x2x4xf32> {
+    %0, %1 = torch.scan carried(%h) slices(%x) shared(%w) : (tensor<2x4xf32>, tensor<9x2x4xf32>, tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<9x2x4xf32>) {
+    ^bb0(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>, %c: tensor<4x4xf32>):
+      %2 = torch.mm %a, %c : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+      %3 = torch.add %2, %b : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+      torch.yield %3, %3 : tensor<2x4xf32>, tensor<2x4xf32>
+    }
+    func.return %1 : tensor<9x2x4xf32>
+  }
+  func.func @scan_reversed(%h: tensor<4xf32>, %x: tensor<9x4xf32>) -> tensor<4xf32> {
+    %0 = torch.scan reversed carried(%h) slices(%x) shared() attributes {deplo.note = "kept"} : (tensor<4xf32>, tensor<9x4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+      %1 = torch.mul %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      torch.yield %1 : tensor<4xf32>
+    }
+    func.return %0 : tensor<4xf32>
   }
 }

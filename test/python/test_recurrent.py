@@ -195,30 +195,9 @@ def test_torch_compile_without_gradients(cell, form):
         torch.testing.assert_close(compiled(x), made(x))
 
 
-@torch._dynamo.config.patch(allow_rnn=True)
-def test_torch_compile_leaves_gradients_to_pytorch():
-    torch._dynamo.reset()
-    made, x = network("lstm"), torch.randn(5, 3, FEATURES)
-    compiled = torch.compile(made, backend="deplo", fullgraph=True)
-    with pytest.warns(deplo.FallbackWarning, match="gradients of a recurrent network"):
-        compiled(x)[0].sum().backward()
-    actual = [parameter.grad.clone() for parameter in made.parameters()]
-    made.zero_grad()
-    made(x)[0].sum().backward()
-    torch.testing.assert_close(actual, [parameter.grad for parameter in made.parameters()])
-
-
-@torch._dynamo.config.patch(allow_rnn=True)
-def test_torch_compile_refuses_gradients_without_fallbacks():
-    torch._dynamo.reset()
-    compiled = torch.compile(network("gru"), backend="deplo", options={"fallback": "error"})
-    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="gradients of a recurrent"):
-        compiled(torch.randn(5, 3, FEATURES))
-
-
 def test_dropout_between_layers_in_training_is_refused():
     made = network("lstm", **FORMS["layers"]).train()
-    with pytest.raises(deplo.UnsupportedOpError, match="dropout between layers in training"):
+    with pytest.raises(deplo.UnsupportedOpError, match=r"aten\.native_dropout"):
         deplo.compile(made, (torch.randn(5, 3, FEATURES),), target="cpu")
 
 

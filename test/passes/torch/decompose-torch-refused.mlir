@@ -17,6 +17,11 @@ func.func @refused(%x: tensor<4xi64>, %f: tensor<4xf32>, %d: tensor<?xf32, #sym.
   %5 = torch.gelu %f {approximate = "fast"} : (tensor<4xf32>) -> tensor<4xf32>
   // CHECK-NEXT: torch.scaled_dot_product_attention: dropout_p = 0.5
   %6 = torch.scaled_dot_product_attention %q, %q, %q, none {dropout_p = 0.5 : f64} : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  // CHECK-NEXT: torch.scan: a step that carries on a value in the place of another
+  %scan0, %scan1 = torch.scan carried(%f, %f) slices(%q) shared() : (tensor<4xf32>, tensor<4xf32>, tensor<2x4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%s0: tensor<4xf32>, %s1: tensor<4xf32>, %s2: tensor<4xf32>):
+    torch.yield %s1, %s0 : tensor<4xf32>, tensor<4xf32>
+  }
   // CHECK-NEXT: torch.amax: the largest or smallest of no elements
   %7 = torch.amax %e : (tensor<0xf32>) -> tensor<f32>
   // CHECK-NEXT: torch.clamp: 300, which is no uint8

@@ -106,3 +106,73 @@ func.func @main(%fourth: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> {
   %h1 = torch.add %e1, %g1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return %h1 : tensor<4xf32>
 }
+
+// -----
+
+// Scans repeat if their bodies do.
+// CHECK-LABEL: func.func private @layer(
+// CHECK:         torch.scan
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-2: func.call @layer(
+// REMARK: remark: outline-repeats: layer: 2 times the same 8 operations
+func.func @main(%x: tensor<4xf32>, %xs: tensor<3x4xf32>) -> tensor<4xf32> {
+  %s0 = torch.scan carried(%x) slices(%xs) shared() : (tensor<4xf32>, tensor<3x4xf32>) -> tensor<4xf32> {
+  ^bb0(%p0: tensor<4xf32>, %q0: tensor<4xf32>):
+    %r0 = torch.mul %p0, %q0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    torch.yield %r0 : tensor<4xf32>
+  }
+  %a0 = torch.tanh %s0 : (tensor<4xf32>) -> tensor<4xf32>
+  %b0 = torch.sin %a0 : (tensor<4xf32>) -> tensor<4xf32>
+  %c0 = torch.cos %b0 : (tensor<4xf32>) -> tensor<4xf32>
+  %d0 = torch.exp %c0 : (tensor<4xf32>) -> tensor<4xf32>
+  %e0 = torch.neg %d0 : (tensor<4xf32>) -> tensor<4xf32>
+  %f0 = torch.abs %e0 : (tensor<4xf32>) -> tensor<4xf32>
+  %g0 = torch.sqrt %f0 : (tensor<4xf32>) -> tensor<4xf32>
+  %s1 = torch.scan carried(%g0) slices(%xs) shared() : (tensor<4xf32>, tensor<3x4xf32>) -> tensor<4xf32> {
+  ^bb0(%p1: tensor<4xf32>, %q1: tensor<4xf32>):
+    %r1 = torch.mul %p1, %q1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    torch.yield %r1 : tensor<4xf32>
+  }
+  %a1 = torch.tanh %s1 : (tensor<4xf32>) -> tensor<4xf32>
+  %b1 = torch.sin %a1 : (tensor<4xf32>) -> tensor<4xf32>
+  %c1 = torch.cos %b1 : (tensor<4xf32>) -> tensor<4xf32>
+  %d1 = torch.exp %c1 : (tensor<4xf32>) -> tensor<4xf32>
+  %e1 = torch.neg %d1 : (tensor<4xf32>) -> tensor<4xf32>
+  %f1 = torch.abs %e1 : (tensor<4xf32>) -> tensor<4xf32>
+  %g1 = torch.sqrt %f1 : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %g1 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-2: torch.scan
+// CHECK-NOT:     func.call
+// REMARK: remark: outline-repeats: main: declined: no layer comes twice
+func.func @main(%x: tensor<4xf32>, %xs: tensor<3x4xf32>) -> tensor<4xf32> {
+  %s0 = torch.scan carried(%x) slices(%xs) shared() : (tensor<4xf32>, tensor<3x4xf32>) -> tensor<4xf32> {
+  ^bb0(%p0: tensor<4xf32>, %q0: tensor<4xf32>):
+    %r0 = torch.mul %p0, %q0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    torch.yield %r0 : tensor<4xf32>
+  }
+  %a0 = torch.tanh %s0 : (tensor<4xf32>) -> tensor<4xf32>
+  %b0 = torch.sin %a0 : (tensor<4xf32>) -> tensor<4xf32>
+  %c0 = torch.cos %b0 : (tensor<4xf32>) -> tensor<4xf32>
+  %d0 = torch.exp %c0 : (tensor<4xf32>) -> tensor<4xf32>
+  %e0 = torch.neg %d0 : (tensor<4xf32>) -> tensor<4xf32>
+  %f0 = torch.abs %e0 : (tensor<4xf32>) -> tensor<4xf32>
+  %g0 = torch.sqrt %f0 : (tensor<4xf32>) -> tensor<4xf32>
+  %s1 = torch.scan carried(%g0) slices(%xs) shared() : (tensor<4xf32>, tensor<3x4xf32>) -> tensor<4xf32> {
+  ^bb0(%p1: tensor<4xf32>, %q1: tensor<4xf32>):
+    %r1 = torch.add %p1, %q1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    torch.yield %r1 : tensor<4xf32>
+  }
+  %a1 = torch.tanh %s1 : (tensor<4xf32>) -> tensor<4xf32>
+  %b1 = torch.sin %a1 : (tensor<4xf32>) -> tensor<4xf32>
+  %c1 = torch.cos %b1 : (tensor<4xf32>) -> tensor<4xf32>
+  %d1 = torch.exp %c1 : (tensor<4xf32>) -> tensor<4xf32>
+  %e1 = torch.neg %d1 : (tensor<4xf32>) -> tensor<4xf32>
+  %f1 = torch.abs %e1 : (tensor<4xf32>) -> tensor<4xf32>
+  %g1 = torch.sqrt %f1 : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %g1 : tensor<4xf32>
+}

@@ -1,0 +1,53 @@
+"""Calls of `torch.scan`: a part of the program that runs once per step of a leading axis.
+
+    scan(body, [h0], [flip(x, [0])], (w,))       # what `reverse=True` comes to
+
+is a `torch.scan reversed` of `x`, whose results are flipped.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._higher_order_ops.scan import scan_op
+
+from .prims import prims_as_aten
+
+aten = torch.ops.aten
+
+SCAN: Any = scan_op
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What a call of `torch.scan` is about."""
+
+    body: torch.fx.Graph
+    carried: list[torch.fx.Node]
+    slices: list[torch.fx.Node]
+    shared: list[torch.fx.Node]
+    reversed: bool
+
+
+def hold_body(module: torch.fx.GraphModule, node: torch.fx.Node) -> None:
+    """Let a call hold the part of the program that it runs, in place of its name in `module`."""
+    name: Any = node.args[0]
+    if not isinstance(name, torch.fx.Node):
+        return
+    part = operator.attrgetter(str(name.target))(module)
+    prims_as_aten(part.graph)
+    node.args = (part, *node.args[1:])
+    if not name.users:
+        node.graph.erase_node(name)
+
+
+def read_scan(node: torch.fx.Node) -> Scan:
+    """The parts of a call whose body `hold_body` put there."""
+    args: Any = node.args
+    part, carried, slices, shared = args
+    flipped = all(x.target is aten.flip.default and x.args[1] == [0] for x in slices)
+    sources = [x.args[0] if flipped else x for x in slices]
+    return Scan(part.graph, list(carried), sources, list(shared), flipped)
