@@ -51,6 +51,7 @@ from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
 from .frontend.margins import replace_margin_losses
 from .frontend.numbers import with_numbers_carried
+from .frontend.scans import partition
 from .frontend.view_inputs import permuted, read_as_they_lie
 from .program import Program, choose_target
 

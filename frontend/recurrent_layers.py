@@ -4,8 +4,8 @@
     dgates = scan back of the derivative of `cell`, with dh = dproduct @ w_hh
     dw_hh  = dproduct.T @ [h0, *hs[:-1]]          # one product over all steps, as are dx and dw_ih
 
-A scan has what depends on the step before alone: the products of the input, and in the gradient the
-products of the hidden states and all sums over steps, are one product each. Half types are computed in f32;
+A scan has what depends on the step before alone: the products of the input, and in the gradient all sums
+over steps, are one product each. Half types are computed in f32;
 a hidden state has the type of the results, which the next step reads, and the state of the cells stays in
 f32. Formulas and the order of gates are those of PyTorch's documentation of `torch.nn.LSTM`, `GRU` and `RNN`.
 """
@@ -91,7 +91,7 @@ class _Layer:
     reverse: bool
 
     def run(self, *tensors: Any) -> tuple[list[Tensor], Sequence[Tensor]]:
-        """The last states, and those of all steps."""
+        """The last states, and of all steps the states and the products of the state."""
         gates, weight, bias, projection, *states = tensors
         count, given = len(states), [x for x in (weight, bias, projection) if x is not None]
 
@@ -104,22 +104,25 @@ class _Layer:
             if projection is not None:
                 new = _linear(new, rest[-1], None)
             made = [new.to(hidden.dtype), *more]
-            return made + [each.clone() for each in made]
+            return made + [each.clone() for each in (*made, product)]
 
         return _scan(step, (states, [gates], given), reverse=self.reverse)
 
     def run_back(
         self, tensors: Sequence[Any], stacks: Sequence[Tensor], gradients: Sequence[Tensor]
     ) -> tuple[Any, ...]:
-        """The gradients of `tensors`, from those of the hidden states of all steps and of the last states."""
+        """The gradients of `tensors`, from those of the hidden states of all steps and of the last states.
+
+        `stacks` are what `run` gave of all steps.
+        """
         gates, weight, bias, projection, *states = tensors
         d_stack, *d_last = gradients
+        *stacks, products = stacks
         count, wide = len(states), gates.dtype
         before = [
             _shifted(*each, reverse=self.reverse).to(wide)
             for each in zip(states, stacks, strict=True)
         ]
-        products = _linear(before[0], weight, bias)
 
         def step(*values: Tensor) -> list[Tensor]:
             d_hidden, *d_others = values[:count]
@@ -159,9 +162,9 @@ class _Differentiable(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         saved = ctx.saved_tensors
-        made = ctx.layer.run_back(saved[: ctx.count], saved[ctx.count :], gradients)
+        made = ctx.layer.run_back(saved[: ctx.count], saved[ctx.count :], grad_outputs)
         return None, *made
 
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._higher_order_ops.scan import scan_op
+from torch.utils.checkpoint import CheckpointPolicy
 
 from .prims import prims_as_aten
 
@@ -30,6 +32,25 @@ class Scan:
     slices: list[torch.fx.Node]
     shared: list[torch.fx.Node]
     reversed: bool
+
+
+_LAYOUT = {aten.flip.default, aten.slice.Tensor, aten.cat.default, aten.unsqueeze.default}
+"""What only says in which order a scan reads."""
+
+
+def partition(joint: torch.fx.GraphModule, inputs: Any, **options: Any) -> Any:
+    """PyTorch's min-cut partition, in which a backward scan reads what the forward pass made.
+
+    Else the forward pass may save a copy in the order of the backward pass.
+    """
+    calls = joint.graph.find_nodes(op="call_function", target=SCAN)
+    ahead: list[Any] = [each for call in calls for each in call.args[2]]
+    while ahead:
+        node = ahead.pop()
+        if node.target in _LAYOUT:
+            node.meta["recompute"] = CheckpointPolicy.MUST_RECOMPUTE
+            ahead += node.all_input_nodes
+    return min_cut_rematerialization_partition(joint, inputs, **options)
 
 
 def hold_body(module: torch.fx.GraphModule, node: torch.fx.Node) -> None:

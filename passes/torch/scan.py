@@ -7,9 +7,9 @@
     %h = tensor_ir.index_map (i) -> %hs[8, i] ...
 
 What a step only passes on is no result of the function: a value that it carries unchanged is shared, and an
-output that is a value carried is what the scan stacks of it. A slice must begin at a multiple of
-`SLICE_BYTES`. Where its size is none, its last axis is padded with zeros; `step` and the caller see tensors
-without them.
+output that is a value carried is what the scan stacks of it. Nor is an output that nothing reads. A slice
+must begin at a multiple of `SLICE_BYTES`. Where its size is none, its last axis is padded with zeros; `step`
+and the caller see tensors without them.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ Step = Callable[[Lowering, Values, Values, Values], Values]
 
 def _scan(e: Lowering, op: ScanOp) -> Values:
     """The last carried values, and each output of all steps. Raises Refusal for values that change places."""
+    e.hint = "scan"
     block, count = op.body.block, len(op.carried)
     assert block.last_op is not None
     yielded = [_origin(value) for value in block.last_op.operands]
@@ -45,7 +46,10 @@ def _scan(e: Lowering, op: ScanOp) -> Values:
     computed = dict.fromkeys(yielded[i] for i in range(count) if moves[i])
     if len(computed) < sum(moves) or any(isinstance(value, BlockArgument) for value in computed):
         raise Refusal("a step that carries on a value in the place of another")
-    computed |= dict.fromkeys(v for v in yielded[count:] if not isinstance(v, BlockArgument))
+    used = [
+        v for v, result in zip(yielded[count:], op.results_[count:], strict=True) if result.uses
+    ]
+    computed |= dict.fromkeys(value for value in used if not isinstance(value, BlockArgument))
     pairs = list(zip(block.args, op.operands, strict=True))
     behind = count + len(op.slices)
     groups = [
@@ -56,7 +60,9 @@ def _scan(e: Lowering, op: ScanOp) -> Values:
     stacks: dict[SSAValue, SSAValue] = {}
     if computed:
         carried, slices, shared = ([value for _, value in group] for group in groups)
-        step = _moved(block, [argument for group in groups for argument, _ in group], list(computed))
+        step = _moved(
+            block, [argument for group in groups for argument, _ in group], list(computed)
+        )
         made = scan(e, step, (carried, slices, shared), reversed=op.reversed is not None)
         stacks = dict(zip(computed, made, strict=True))
     trips, reversed = shape_of(op.slices[0])[0], op.reversed is not None
@@ -74,7 +80,11 @@ def _scan(e: Lowering, op: ScanOp) -> Values:
         e.reshape(_part(e, stacks[each], end, 1), shape_of(value))
         for each, value in zip(yielded, op.carried, strict=False)
     ]
-    return [*lasts, *(stacks[value] for value in yielded[count:])]
+    unused = (e.constant(0, element_of(result), shape_of(result)) for result in op.results_[count:])
+    return [
+        *lasts,
+        *(stacks.get(v, other) for v, other in zip(yielded[count:], unused, strict=True)),
+    ]
 
 
 def _shifted(e: Lowering, first: SSAValue, stack: SSAValue, *, reversed: bool) -> SSAValue:

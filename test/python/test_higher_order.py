@@ -187,8 +187,12 @@ def test_a_body_that_draws_is_refused() -> None:
 
 
 def test_a_graph_that_runs_in_pytorch_is_differentiated_with_its_regions() -> None:
+    def step(pair: tuple[torch.Tensor, torch.Tensor], row: torch.Tensor) -> Any:
+        one, other = pair
+        return (other.clone(), one + row), one * row
+
     def program(x: torch.Tensor) -> torch.Tensor:
-        return region(x) + scan(lambda so_far, row: (so_far + row, so_far * row), x[0] * 0, x)[1]
+        return region(x) + scan(step, (x[0] * 0, x[1] * 1), x)[1]
 
     torch._dynamo.reset()
     x = torch.randn(5, 3)

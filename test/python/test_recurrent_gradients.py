@@ -49,7 +49,9 @@ def step(run, made, args):
     """The results of a network, and the gradients of all that it reads, of a loss of all that it gives."""
     leaves = [*made.parameters(), *torch.utils._pytree.tree_leaves(args)]
     results = torch.utils._pytree.tree_leaves(run(*args))
-    loss = sum((r * torch.linspace(-1, 1, r.numel(), dtype=r.dtype).view(r.shape)).sum() for r in results)
+    loss = sum(
+        (r * torch.linspace(-1, 1, r.numel(), dtype=r.dtype).view(r.shape)).sum() for r in results
+    )
     return results, torch.autograd.grad(loss, leaves)
 
 
@@ -62,7 +64,9 @@ def assert_trains_like_eager(made, *all_args, dynamic=None, **bounds):
             torch.testing.assert_close(step(compiled, made, args), step(made, made, args), **bounds)
 
 
-@pytest.mark.parametrize(("cell", "form"), [*((cell, "plain") for cell in CELLS), ("gru", "all")])
+@pytest.mark.parametrize(
+    ("cell", "form"), [*((cell, "plain") for cell in CELLS), ("rnn_relu", "all")]
+)
 def test_all_gradients_are_eagers(cell, form, programs):
     made = network(cell, **FORMS[form])
     assert_trains_like_eager(made, inputs(made, (5, 3), states=True))
@@ -99,7 +103,9 @@ def test_dynamic_batch(programs):
     """The length is fixed: Dynamo itself finds the shapes of a network by running each step."""
     made = network("rnn_tanh", bidirectional=True)
     shapes = [(5, 3), (5, 2), (5, 7)]
-    assert_trains_like_eager(made, *(inputs(made, shape, states=True) for shape in shapes), dynamic=True)
+    assert_trains_like_eager(
+        made, *(inputs(made, shape, states=True) for shape in shapes), dynamic=True
+    )
     assert len(programs) == 2  # one forward, one backward
 
 
@@ -118,7 +124,9 @@ def test_dropout_between_layers_draws_eagers_numbers(programs):
     with torch._dynamo.config.patch(allow_rnn=True):
         compiled = torch.compile(made, backend="deplo", fullgraph=True)
         torch.manual_seed(5)
-        with pytest.warns(deplo.FallbackWarning, match=r"1 operator runs in PyTorch: aten\.native_dropout"):
+        with pytest.warns(
+            deplo.FallbackWarning, match=r"1 operator runs in PyTorch: aten\.native_dropout"
+        ):
             actual = step(compiled, made, args)
     torch.manual_seed(5)
     torch.testing.assert_close(actual, step(made, made, args))
