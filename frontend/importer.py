@@ -159,12 +159,7 @@ class Importer:
             self._add_eager_call(node, SEED)
             return
         if node.target is operator.getitem:
-            producer, index = node.args
-            if not isinstance(producer, torch.fx.Node) or not isinstance(index, int):
-                return  # an item of nothing that was imported; the cause is noted
-            if producer in self._values:
-                self._values[node] = [self._values[producer][_place(producer, index)]]
-                self._values[node][0].name_hint = node.name
+            self._add_item(node)
             return
         known = all(n in self._values for n in tensor_inputs(node))
         if node.target in ADDED_BY_PYTORCH and not known:
@@ -179,6 +174,15 @@ class Importer:
                 self._add_eager_call(node, str(reason))
             else:
                 self.unsupported.add(node, str(reason))
+
+    def _add_item(self, node: torch.fx.Node) -> None:
+        """Import one of several results; if they were not imported, the cause is noted."""
+        producer, index = node.args
+        if not isinstance(producer, torch.fx.Node) or not isinstance(index, int):
+            return
+        if producer in self._values:
+            self._values[node] = [self._values[producer][_place(producer, index)]]
+            self._values[node][0].name_hint = node.name
 
     def add_object(self, node: torch.fx.Node) -> None:
         """Note an object that is no argument, but for a part of the program, of which its call tells."""

@@ -32,7 +32,9 @@ def items_as_sizes(graph: torch.fx.Graph, limits: Limits) -> None:
         of: Any = node.args[0]
         expr = expression_of(number)
         symbols = node.meta.get("unbacked_bindings") or {}
-        if expr not in map(number.node.shape_env.replace, symbols) or expr not in limits or limits[expr].lower < 0:
+        if expr not in map(number.node.shape_env.replace, symbols):
+            continue
+        if expr not in limits or limits[expr].lower < 0:
             continue
         if isinstance(of.meta.get("val"), FakeTensor):
             _replace(node, of, symbols)
