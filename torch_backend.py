@@ -242,7 +242,7 @@ def _compile(
 
 def _log_graph(graph: torch.fx.GraphModule, program: Program, seconds: float) -> None:
     """Say what a graph became, and how long that took."""
-    kernels, calls = len(program.kernels), len(program.plan.calls)
+    kernels, calls = len(program.kernels), sum(len(each.where) for each in program.fallbacks)
     print(
         f"deplo: graph {CompileContext.current_compile_id()}: "
         f"{counted(len(graph.graph.nodes), 'node')}, {counted(kernels, 'kernel')}, "

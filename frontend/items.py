@@ -32,9 +32,8 @@ def items_as_sizes(graph: torch.fx.Graph, limits: Limits) -> None:
         of: Any = node.args[0]
         expr = expression_of(number)
         symbols = node.meta.get("unbacked_bindings") or {}
-        if expr not in map(number.node.shape_env.replace, symbols):
-            continue
-        if expr not in limits or limits[expr].lower < 0:
+        made = {number.node.shape_env.replace(symbol) for symbol in symbols}
+        if expr not in made or expr not in limits or limits[expr].lower < 0:
             continue
         if isinstance(of.meta.get("val"), FakeTensor):
             _replace(node, of, symbols)

@@ -14,6 +14,7 @@ import sympy
 import torch
 from torch.utils._sympy.functions import Max
 
+from ..dialects.allowed_sizes import DEFAULT_HINT
 from .call_sizes import Axes, ReturnedSize, at_call
 from .sizes import is_symbolic
 
@@ -44,20 +45,26 @@ def _positive(number: Any) -> Any:
 
 
 def order_of(value: torch.Tensor) -> list[int] | None:
-    """The axes of a dense tensor, the slowest first; None if it has gaps, or sizes depend on values."""
+    """The axes of a dense tensor, the slowest first; None if it has gaps."""
     return _order_of(value.shape, value.stride())
 
 
 def _order_of(shape: Sequence[int], strides: Sequence[int]) -> list[int] | None:
     axes = range(len(shape))
-    hints = [stride.node.hint if is_symbolic(stride) else stride for stride in strides]
     if is_row_major(shape, strides):
         return list(axes)
-    if None in hints:
-        return None
-    order = sorted(axes, key=lambda axis: -hints[axis])
+    order = sorted(axes, key=lambda axis: -_expected(strides[axis]))
     dense = is_row_major([shape[a] for a in order], [strides[a] for a in order])
     return order if dense else None
+
+
+def _expected(stride: Any) -> int:
+    """A stride in the example; if sizes in it depend on values, for a size that is as good as any."""
+    if not is_symbolic(stride):
+        return stride
+    if stride.node.has_hint():
+        return stride.node.hint
+    return int(stride.node.expr.xreplace(dict.fromkeys(stride.node.expr.free_symbols, DEFAULT_HINT)))
 
 
 def order_in_memory(node: torch.fx.Node) -> list[int] | None:

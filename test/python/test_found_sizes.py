@@ -251,6 +251,21 @@ def test_a_graph_network_is_one_graph():
         torch.testing.assert_close(*[args[2].grad for args in inputs])
 
 
+@pytest.mark.parametrize(
+    "program", [torch.nonzero, lambda x: x[:, x[0] > 0].transpose(0, 1) * 2], ids=["columns", "moved"]
+)
+def test_results_lie_as_in_eager(program):
+    x = torch.ones(3, 4)
+    assert deplo.compile(program, (x,))(x).stride() == program(x).stride() != (2, 1)
+
+
+def test_nan_is_a_value_of_its_own_each_time():
+    x = torch.tensor([torch.nan, 1, torch.nan, -0.0, 0.0, 1])
+    found, counts = deplo.compile(lambda x: torch.unique(x, return_counts=True), (x,))(x)
+    assert counts.tolist() == [2, 2, 1, 1]
+    assert found.isnan().tolist() == [False, False, True, True]
+
+
 def test_sizes_that_must_be_equal_and_are_not():
     program = deplo.compile(lambda x, y: x[x > 0] * y[y > 0], (torch.ones(6), torch.ones(6)))
     for x, y in ((torch.ones(6), torch.eye(6)[0]), (torch.zeros(6), torch.ones(6))):
