@@ -63,12 +63,16 @@ PROGRAMS = {
     "argwhere": lambda x: torch.argwhere(x),
     "rows": lambda x: x[x[:, 0] > 0] @ x.T,
     "columns": lambda x: x[:, x[0] > 0],
-    "one value of all": lambda x: torch.index_put(x, (x[:, 0] > 0,), torch.tensor(3.0), accumulate=True),
+    "one value of all": lambda x: torch.index_put(
+        x, (x[:, 0] > 0,), torch.tensor(3.0), accumulate=True
+    ),
     "shared mask": shared_mask,
     "selected twice": selected_twice,
     "returned size": returned_size,
     "masked_scatter": lambda x: torch.masked_scatter(x, x > 0, x[x > 0] + 1),
-    "inverse and counts": lambda x: torch.unique(x.round(), return_inverse=True, return_counts=True),
+    "inverse and counts": lambda x: torch.unique(
+        x.round(), return_inverse=True, return_counts=True
+    ),
     "bools": lambda x: torch.unique(x > 0, return_inverse=True),
     "consecutive": lambda x: torch.unique_consecutive(
         x > 0, return_inverse=True, return_counts=True
@@ -100,7 +104,9 @@ def prefix(x, n):
 
 
 @torch._dynamo.config.patch(capture_scalar_outputs=True)
-@pytest.mark.parametrize("compiler", [lambda f, *args: deplo.compile(f, args), lambda f, *_: whole(f)])
+@pytest.mark.parametrize(
+    "compiler", [lambda f, *args: deplo.compile(f, args), lambda f, *_: whole(f)]
+)
 def test_items_as_sizes(compiler):
     compiled = compiler(padding, torch.randn(3), torch.tensor([2, 5, 3]))
     for lengths in ([2, 5, 3], [1, 1, 1], [9, 2, 1], [0, 0, 0]):
@@ -252,7 +258,9 @@ def test_a_graph_network_is_one_graph():
 
 
 @pytest.mark.parametrize(
-    "program", [torch.nonzero, lambda x: x[:, x[0] > 0].transpose(0, 1) * 2], ids=["columns", "moved"]
+    "program",
+    [torch.nonzero, lambda x: x[:, x[0] > 0].transpose(0, 1) * 2],
+    ids=["columns", "moved"],
 )
 def test_results_lie_as_in_eager(program):
     x = torch.ones(3, 4)
