@@ -73,6 +73,7 @@ def test_matrices_may_be_transposed_and_of_any_float(dtype, index):
     [
         ((16, 8), (3, 8, 24), [5, 5, 16]),  # groups of rows
         ((3, 16, 8), (8, 24), [5, 5, 24]),  # groups of columns
+        ((8, 40), (40, 16), [5, 5, 32]),  # groups of what is summed over, with rows behind the last
         ((3, 16, 8), (3, 8, 24), None),  # a batch
     ],
 )
@@ -84,10 +85,62 @@ def test_the_operator_of_pytorch(left, right, ends):
         torch.testing.assert_close(result, torch._grouped_mm(*args))
 
 
-def test_groups_of_what_is_summed_over_are_a_call():
-    args = torch.randn(8, 16).bfloat16(), torch.randn(16, 8).bfloat16(), torch.tensor([4, 16], dtype=INT32)
-    with pytest.raises(deplo.UnsupportedOpError, match=r"_grouped_mm"):
-        deplo.compile(torch._grouped_mm, args, target="cpu", fallback="error")
+@pytest.mark.parametrize(
+    ("rows", "ends"),
+    [
+        (8, [3, 3, 8]),
+        (9, [2, 4, 5]),
+        (1, [0, 1, 1]),
+        (0, [0, 0, 0]),
+        (100, [1, 90, 100]),
+        (60, list(range(3, 63, 3))),
+    ],
+)
+def test_gradients_are_kernels(rows, ends):
+    left, right = (each.requires_grad_() for each in matrices(rows, groups=len(ends)))
+    offsets, weights = torch.tensor(ends, dtype=INT32), torch.randn(rows, 7)
+
+    def gradients(program):
+        return torch.autograd.grad((program(left, right, offsets) * weights).sum(), (left, right))
+
+    torch._dynamo.reset()
+    program = torch.compile(grouped, backend="deplo", fullgraph=True, options={"fallback": "error"})
+    torch.testing.assert_close(gradients(program), gradients(grouped))
+    if rows:
+        args = left.detach(), right.detach(), offsets, weights
+        backward = torch.ops.transformers.grouped_mm_fallback_backward
+        compiled = deplo.compile(lambda *args: backward(*args), args, target="cpu")
+        torch.testing.assert_close(compiled(*args), backward(*args))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_gradients_of_the_operator_of_pytorch_are_kernels(turned):
+    left = torch.randn(40, 16).bfloat16().requires_grad_()
+    right = torch.randn(3, *((8, 16) if turned else (16, 8))).bfloat16().requires_grad_()
+    offsets = torch.tensor([5, 5, 40], dtype=INT32)
+
+    def program(a, b):
+        return torch._grouped_mm(a, b.mT if turned else b, offsets)
+
+    def gradients(program):
+        return torch.autograd.grad(program(left, right).float().square().sum(), (left, right))
+
+    torch._dynamo.reset()
+    compiled = torch.compile(
+        program, backend="deplo", fullgraph=True, options={"fallback": "error"}
+    )
+    actual, expected = gradients(compiled), gradients(program)
+    torch.testing.assert_close(actual, expected, rtol=2e-2, atol=2e-2)
+    assert [each.stride() for each in actual] == [each.stride() for each in expected]
+
+
+def test_what_stands_behind_a_group_is_in_no_sum():
+    """Of the rows of other groups not even NaN is."""
+    left, right = torch.randn(8, 16).bfloat16(), torch.randn(16, 8).bfloat16()
+    left[:, 3:5] = torch.nan
+    args = left, right, torch.tensor([3, 5, 16], dtype=INT32)
+    for result in compiled_both_ways(torch._grouped_mm, *args):
+        torch.testing.assert_close(result, torch._grouped_mm(*args), equal_nan=True)
 
 
 def test_one_program_serves_any_number_of_rows():
@@ -187,7 +240,9 @@ def test_the_range_of_the_data_and_half_types_are_calls(program):
 
 def experts_of(architecture):
     """The last mixture of experts in a small model."""
-    blocks = [m for m in build(architecture).module.modules() if "experts" in dict(m.named_children())]
+    blocks = [
+        m for m in build(architecture).module.modules() if "experts" in dict(m.named_children())
+    ]
     return blocks[-1]
 
 
