@@ -155,9 +155,6 @@ class Importer:
         if node.target in ASSERTIONS:
             self._check_assertion(node)
             return
-        if is_seed(node):
-            self._add_eager_call(node, SEED)
-            return
         if node.target is operator.getitem:
             self._add_item(node)
             return
@@ -170,8 +167,8 @@ class Importer:
         try:
             self._add_op(node)
         except Refused as reason:
-            if self.fallback == "eager":
-                self._add_eager_call(node, str(reason))
+            if self.fallback == "eager" or is_seed(node):
+                self._add_eager_call(node, SEED if is_seed(node) else str(reason))
             else:
                 self.unsupported.add(node, str(reason))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 from xdsl.dialects import math, scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -12,6 +13,23 @@ from ...dialects.loop import IndexOp, LoadOp, StoreOp, TestOp
 
 _CHEAP = (math.AbsFOp, math.FmaOp, math.CopySignOp, math.FloorOp, math.CeilOp, math.TruncOp)
 """Functions that are an instruction or two; all others of `math` are worth a load."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Name:
+    """The name of an operation. Equal ones are one object: names contain names, in which most occur often."""
+
+    parts: Hashable
+
+
+_names: WeakValueDictionary[Hashable, _Name] = WeakValueDictionary()
+
+
+def _interned(parts: Hashable) -> _Name:
+    """Return the one name of these parts."""
+    if (name := _names.get(parts)) is None:
+        name = _names[parts] = _Name(parts)
+    return name
 
 
 @dataclass
@@ -58,7 +76,7 @@ class Names:
                 local.update((result, (name, n)) for n, result in enumerate(inner.results))
                 inside.append(name)
             inside.append("end")
-        return (op.name, tuple(op.properties.items()), given, tuple(inside))
+        return _interned((op.name, tuple(op.properties.items()), given, tuple(inside)))
 
     def find(self, name: Hashable) -> SSAValue | None:
         """The value of that name."""
