@@ -168,8 +168,8 @@ def transform(
 
     Between stages the axis is [k1, …, ki, rest]: places out, of each stage one axis, and places left.
     """
-    some = _some(e, value)
-    shape, dtype = e.shape(some), some.meta["val"].dtype
+    real = e.re(value)  # dead code unless it is read below
+    shape, dtype = e.shape(real), real.meta["val"].dtype
     length = rest = _fixed(e, shape, axis)
     stages = (length,) if half and length <= LONGEST_SPECTRUM else radices(length)
     for i, radix in enumerate(stages[:-1]):
@@ -242,11 +242,6 @@ def _in_order(e: Builder, planes: Node, axis: int, stages: int) -> Node:
     return e(aten.view.default, moved, [*extents[:first], joined, *extents[first + stages :]])
 
 
-def _some(e: Builder, value: Pair) -> Node:
-    """The real part, for its shape and dtype; what is made for it alone is dead code."""
-    return e.re(value)
-
-
 # --------------------------------------------------------------------------- operators
 
 _NORMS: tuple[Callable[[int], float], ...] = (lambda n: 1.0, lambda n: 1 / sqrt(n), lambda n: 1 / n)
@@ -263,7 +258,7 @@ def _size(e: Builder, value: Node, axes: Sequence[int]) -> int:
 
 
 def _c2c(e: Builder, value: Pair, dim: Sequence[int], normalization: int, forward: bool) -> Pair:
-    part = _some(e, value)
+    part = e.re(value)
     axes = _axes(e, part, dim)
     scale = _NORMS[normalization](_size(e, part, axes)) if axes else 1.0
     if not axes:
@@ -301,7 +296,7 @@ def _r2c(e: Builder, value: Node, dim: Sequence[int], normalization: int, onesid
 def _c2r(
     e: Builder, value: Pair, dim: Sequence[int], normalization: int, last_dim_size: Any
 ) -> Node:
-    part = _some(e, value)
+    part = e.re(value)
     axes = _axes(e, part, dim)
     if not isinstance(last_dim_size, int):
         raise Refused(f"a Fourier transform along axis {axes[-1]}, whose size changes")
@@ -319,7 +314,7 @@ def _to_real(e: Builder, value: Pair, axis: int, length: int, scale: float) -> N
     half = length // 2 + 1
     if length > LONGEST_SPECTRUM:
         return e.re(transform(e, _whole(e, value, axis, length), axis, 1, scale, parts=1))
-    table = _table(e, _some(e, value).meta["val"].dtype, real_table, length, 1, scale)
+    table = _table(e, e.re(value).meta["val"].dtype, real_table, length, 1, scale)
     made: list[Node] = []
     for source in _sources(e, value):
         rank = len(e.shape(source.node)) - 1
