@@ -33,7 +33,7 @@
 // KEPT:        float in_kept[4];
 // KEPT-NEXT:   #pragma unroll
 // KEPT-NEXT:   for (int k = 0; k < 4; ++k) {
-// KEPT:            in_kept[k] = in_1;
+// KEPT:            in_kept[k] = in[i * 100 + k * 32 + lane];
 func.func @main(%x: tensor<3x100xf32>, %w: tensor<100xf32>) -> tensor<3x100xf32> {
   %y = loop.kernel @norm(%x, %w) : (tensor<3x100xf32>, tensor<100xf32>) -> tensor<3x100xf32> {
   ^bb0(%in: memref<3x100xf32>, %w: memref<100xf32>, %out: memref<3x100xf32>):
