@@ -12,6 +12,7 @@ from xdsl.passes import get_pass_option_infos
 from deplo import interpreter
 from deplo.analysis.verify import verify_module
 from deplo.dialects import cuda, kernel, loop
+from deplo.dialects.loop_access import in_registers
 from deplo.dialects.schedule import CHOICES
 from deplo.dialects.tile import LaunchOp, StageOp
 from deplo.errors import UsageError
@@ -195,8 +196,14 @@ def test_the_kernel_has_no_loads_from_memory_in_its_inner_loop() -> None:
     module, _ = lowered(product(64, 64, 64, transposed=True), "sm_90a", SCHEDULES["wide"])
     (function,) = [op for op in module.ops if isinstance(op, cuda.FuncOp)]
     loops = [op for op in function.walk() if isinstance(op, scf.ForOp)]
-    products = [op for op in loops if any(o.name == "arith.mulf" for o in op.body.block.ops)]
-    (inner,) = [op for op in products if not any(isinstance(o, scf.ForOp) for o in op.body.walk())]
-    loads = [op for op in inner.body.walk() if isinstance(op, loop.LoadOp)]
-    assert len(loads) == 2 + 8
-    assert all(isinstance(load.memref.owner, kernel.SharedOp) for load in loads)
+    (columns,) = [op for op in loops if any(o.name == "arith.mulf" for o in op.body.block.ops)]
+    rows = columns.parent_op()
+    assert isinstance(rows, scf.ForOp)
+    positions = rows.parent_op()  # of the reduced axis
+    assert isinstance(positions, scf.ForOp)
+    inner = [op for op in columns.walk() if isinstance(op, loop.LoadOp)]
+    assert len(inner) == 3
+    assert all(in_registers(load.memref) for load in inner)
+    around = [op for op in positions.walk() if isinstance(op, loop.LoadOp) and op not in inner]
+    assert len(around) == 2  # of 2 rows and of 8 columns
+    assert all(isinstance(load.memref.owner, kernel.SharedOp) for load in around)
