@@ -181,7 +181,7 @@ class SimtMachine(Lanes):
                 raise fault(op, "is reached by some blocks of a cluster only: divergent barrier")
         for memory in self.memories.values():
             if memory.shared:
-                if relaxed and memory.has_stores(arrived):
+                if relaxed and not memory.own and memory.has_stores(arrived):
                     raise fault(
                         op, f"is relaxed, and does not show what was stored to {memory.name}"
                     )
