@@ -179,7 +179,8 @@ class ExecutionPlan:
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The program's kernels; one that is launched several times is here once."""
-        return tuple(Kernel(k.name, k.source) for k in self.plan.kernels)
+        found = {k.name: k.source for plan in self.plan.whole for k in plan.kernels}
+        return tuple(Kernel(name, source) for name, source in found.items())
 
     def stage(self, stage: str) -> ModuleOp:
         """The module at a stage: torch, tensor, loop, tile, then kernel and cuda, or llvm."""
@@ -231,7 +232,8 @@ class ExecutionPlan:
             usage = executable.usage if isinstance(executable, CudaProgram) else {}
         except MissingEnvironmentError as error:
             note = str(error)
-        steps = {step.kernel: step for step in self.plan.launches}
+        whole = self.plan.whole
+        steps = {step.kernel: step for plan in whole for step in plan.launches}
         return {
             "target": self.target.name,
             "kernels": [
@@ -239,10 +241,10 @@ class ExecutionPlan:
                     "name": k.name,
                     "blocks": _as_data(steps[k.name].blocks),
                     "threads": steps[k.name].threads,
-                    "launches": self.plan.launch_count(k.name),
+                    "launches": sum(plan.launch_count(k.name) for plan in whole),
                     **({} if k.name not in usage else vars(usage[k.name])),
                 }
-                for k in self.plan.kernels
+                for k in self.kernels
             ],
             "calls": [
                 {

@@ -10,6 +10,7 @@ from xdsl.traits import SymbolTable
 
 from ..dialects.calls import REASON, SIZE, TensorCallOp
 from ..dialects.kernel import CallOp
+from ..dialects.part_calls import parts_of
 from .eager_calls import EagerCall
 from .locations import line_of
 
@@ -32,6 +33,11 @@ def _calls(module: ModuleOp, name: str) -> Iterator[TensorCallOp | CallOp]:
     assert isinstance(function, func.FuncOp)
     for op in function.body.block.ops:
         if isinstance(op, TensorCallOp | CallOp):
-            yield op
+            arguments = op.call_arguments if isinstance(op, CallOp) else op.arguments
+            if parts := parts_of(op.callee.data, arguments):
+                for part in parts:
+                    yield from _calls(module, part)
+            else:
+                yield op
         elif isinstance(op, func.CallOp):
             yield from _calls(module, op.callee.root_reference.data)

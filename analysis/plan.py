@@ -20,7 +20,8 @@ call is
      "results": [{"buffer": 3}]}
 
 Its arguments are JSON values; `{"dtype": "f32"}` is a dtype, `{"float": "inf"}` a float that JSON has not,
-`{"size": "s0 - 8"}` a number that depends on sizes.
+`{"size": "s0 - 8"}` a number that depends on sizes. A loop or a choice (`dialects/part_calls.py`) names
+functions, whose plans stand under `parts`.
 
 A launch that may run while others do says which group it is in, `"group": 0`, the number of its neighbours
 that may, and by number which arguments it writes: `"writes": [1]`.
@@ -66,6 +67,7 @@ from ..dialects.inside import ops_in, ops_of
 from ..dialects.kernel import AllocOp, CallOp, LaunchOp, LoopOp, TensorMapOp, TensorMapType
 from ..dialects.kernel_loop import loop_around
 from ..dialects.multiples import Multiple, multiple_of
+from ..dialects.part_calls import parts_of
 from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Extent, ExtentAttr, Size, shape_of, static_extent
 from ..dialects.torch_base import number_of
@@ -99,9 +101,14 @@ def build_plan(module: ModuleOp, target: str, sources: Mapping[str, str]) -> Pla
     instructions that the kernels use.
     """
     require_architecture(module, target)
-    main = SymbolTable.lookup_symbol(module, "main")
+    return _plan_of(module, "main", target, sources)
+
+
+def _plan_of(module: ModuleOp, function: str, target: str, sources: Mapping[str, str]) -> Plan:
+    """The plan of a host function, with those of the functions that its calls run."""
+    main = SymbolTable.lookup_symbol(module, function)
     if not isinstance(main, func.FuncOp) or not main.body.blocks:
-        raise DeploError("the module has no host function @main; lower its kernels first")
+        raise DeploError(f"the module has no host function @{function}; lower its kernels first")
     arguments = main.body.block.args
     host = _Host(module, {a: {"argument": i} for i, a in enumerate(arguments)})
     host.read(main.body.block)
@@ -112,6 +119,7 @@ def build_plan(module: ModuleOp, target: str, sources: Mapping[str, str]) -> Pla
         "updated": [i for i in range(len(arguments)) if _is_updated(main, i, host.results)],
     }
     names = dict.fromkeys(str(step["kernel"]) for step in host.steps if "kernel" in step)
+    parts = {name: _plan_of(module, name, target, sources) for name in host.parts}
     return {
         "version": VERSION,
         "target": target,
@@ -124,6 +132,7 @@ def build_plan(module: ModuleOp, target: str, sources: Mapping[str, str]) -> Pla
         "positive": [_extent(extent) for extent in positive_extents(main)],
         "kernels": [_kernel(module, name, sources) for name in names],
         **{name: found for name, found in lists.items() if found},
+        **({"parts": parts} if parts else {}),
     }
 
 
@@ -139,6 +148,7 @@ class _Host:
     maps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     places: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     loops: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    parts: dict[str, None] = field(default_factory=dict[str, None])
 
     def read(self, block: Block) -> None:
         """Add what a block does. Raises DeploError for what is not part of a plan."""
@@ -157,6 +167,7 @@ class _Host:
                     self._read_loop(op)
                 case CallOp() if loop_around(op) is None:
                     self.steps.append(_call(op, self.refs))
+                    self.parts |= dict.fromkeys(parts_of(op.callee.data, op.call_arguments))
                 case func.ReturnOp():
                     self.results = [self.refs[value] for value in op.arguments]
                 case _:

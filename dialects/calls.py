@@ -47,6 +47,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from .part_calls import verify_parts
 from .scalars import is_element, verify_element
 from .sizes import ExtentAttr
 from .syntax import tensor_type
@@ -258,6 +259,7 @@ class TensorCallOp(IRDLOperation):
 
     def verify_(self) -> None:
         verify_call(self.callee.data, self.arguments, self.inputs)
+        verify_parts(self, self.callee.data, self.arguments, self.inputs, self.result_types)
         for value in (*self.operands, *self.results):
             if (element := tensor_type(value).element_type) not in OPAQUE:
                 verify_element(element)

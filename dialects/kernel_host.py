@@ -35,6 +35,7 @@ from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect, 
 from xdsl.utils.exceptions import VerifyException
 
 from .calls import OPAQUE, parse_call, print_call, verify_call
+from .part_calls import verify_parts
 from .scalars import bits_of, verify_element
 from .sizes import Extent, ExtentAttr, parse_extent, print_extent
 from .tile import MAX_CLUSTER, MAX_THREADS
@@ -292,6 +293,8 @@ class CallOp(IRDLOperation):
 
     def verify_(self) -> None:
         verify_call(self.callee.data, self.call_arguments, self.inputs)
+        given = [value.type for value in self.outputs]
+        verify_parts(self, self.callee.data, self.call_arguments, self.inputs, given)
         for value in self.operands:
             assert isinstance(value.type, MemRefType)
             if value.type.element_type not in OPAQUE:

@@ -7,7 +7,7 @@ becomes
     aten.where(p, aten.mul(x, 2), aten.sub(x, 1))
 
 That means the same if neither branch can fail or have an effect: if its operators are of the dialect, and
-check no values. Any other stays a call of `cond`, which deplo does not compile, as it does no `while_loop`.
+check no values. Any other stays a call of `cond` (`part_calls.py`).
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def choose_results(module: torch.fx.GraphModule, graph: torch.fx.Graph) -> None:
     """Replace each `cond` whose branches cannot fail, in a graph whose parts `module` has."""
     for node in list(graph.find_nodes(op="call_function", target=COND)):
         predicate, *branches, operands = node.args
+        if not all(isinstance(each, torch.fx.Node) for each in (predicate, *branches)):
+            continue  # a number, or parts that are held
         parts = [getattr(module, branch.target) for branch in branches]
-        if not isinstance(predicate, torch.fx.Node):
-            continue
         if all(_cannot_fail(inner) for part in parts for inner in part.graph.nodes):
             _choose(graph, node, predicate, [_inlined(node, part, operands) for part in parts])
             for branch in branches:

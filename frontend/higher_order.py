@@ -22,13 +22,14 @@ from torch._guards import detect_fake_mode
 from torch._higher_order_ops.flex_attention import sdpa_dense, sdpa_dense_backward
 from torch._higher_order_ops.scan import scan_op
 
-from .conditionals import choose_results
+from .conditionals import COND, choose_results
 from .decompose import Parts, call_key, inputs_of, splice, trace_call
 from .decompositions import decompositions
 from .importer import has_effect
+from .part_calls import LOOP
 from .recurrent import NETWORKS
 from .recurrent_layers import network
-from .scans import hold_body
+from .scans import hold_parts
 
 
 def _run(part: Callable[..., Any], _name: str | None, *operands: Any) -> Any:
@@ -55,16 +56,28 @@ MEANINGS: dict[Any, Callable[..., Any]] = {
 
 
 def expand_calls(module: torch.fx.GraphModule, graph: torch.fx.Graph) -> None:
-    """Replace the calls of a graph, whose parts `module` has, as far as they can be replaced."""
+    """Replace the calls of a graph, whose parts `module` has, as far as they can be replaced.
+
+    Those that stay hold their parts.
+    """
+    _expand(module, graph)
+    _hold(module, graph)
+
+
+def _hold(module: torch.fx.GraphModule, graph: torch.fx.Graph) -> None:
+    for node in [n for n in graph.nodes if n.target in (scan_op, LOOP, COND)]:
+        for part in hold_parts(module, node):
+            _hold(part, part.graph)
+
+
+def _expand(module: torch.fx.GraphModule, graph: torch.fx.Graph) -> None:
     for node in graph.find_nodes(op="get_attr"):
         part = operator.attrgetter(str(node.target))(module)
         if isinstance(part, torch.fx.GraphModule):
-            expand_calls(part, part.graph)
+            _expand(part, part.graph)
             part.recompile()
     traced: dict[Hashable, torch.fx.GraphModule | None] = {}
     for node in list(graph.nodes):
-        if node.target is scan_op:
-            hold_body(module, node)
         if node.op != "call_function" or node.target not in MEANINGS:
             continue
         got = (each for each in node.all_input_nodes if each.op == "get_attr")
@@ -95,8 +108,7 @@ def _trace(node: torch.fx.Node, parts: Parts) -> torch.fx.GraphModule | None:
     except (RuntimeError, NotImplementedError, ValueError):
         return None
     traced.graph.eliminate_dead_code(has_effect)
-    for each in traced.graph.find_nodes(op="call_function", target=scan_op):
-        hold_body(traced, each)
+    _hold(traced, traced.graph)
     constants = [getattr(traced, n.target) for n in traced.graph.find_nodes(op="get_attr")]
     if any(not isinstance(each, torch.Tensor) or each.ndim for each in constants):
         return None  # a part of the program makes a tensor of constants

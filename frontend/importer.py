@@ -40,8 +40,7 @@ from ..dialects.sizes import Size
 from ..dialects.syntax import tensor_type
 from ..dialects.torch import OPS_BY_ATEN
 from ..dialects.torch_base import ScalarValue, argument_attr
-from ..dialects.torch_ops import FlipOp, ScalarTensorOp
-from ..dialects.torch_scan import ScanOp, YieldOp
+from ..dialects.torch_ops import ScalarTensorOp
 from ..dialects.torch_syntax import TensorArgument
 from .arguments import overload_name, read_arguments, tensor_inputs
 from .calls import read_call
@@ -50,7 +49,7 @@ from .counter_random import REASON as SEED
 from .counter_random import is_seed
 from .devices import CPU, refusal_of_call
 from .dtypes import ELEMENTS, OPAQUE_ELEMENTS, tensor_type_of
-from .scans import SCAN, read_scan
+from .imported_parts import import_parts
 from .sizes import Refused, Sizes, is_symbolic
 from .unsupported import OpOverload, Unsupported, location_of
 
@@ -112,9 +111,23 @@ class Importer:
         """Calls of which it is noted already why they cannot be imported."""
         self.reasons: dict[torch.fx.Node, str] = {}
         """Calls that PyTorch is to run, with why."""
-        self._values: dict[torch.fx.Node, list[SSAValue]] = {}
-        self._block = Block()
+        self.values: dict[torch.fx.Node, list[SSAValue]] = {}
+        self.block = Block()
+        self.functions: list[FuncOp] = []
+        """The parts of the program that calls run."""
         self._attributes: list[DictionaryAttr] = []
+
+    def inside(self, fallback: Fallback) -> Importer:
+        """What imports a part of the program."""
+        inner = Importer(fallback, self.sizes, self.device)
+        inner.unsupported, inner.functions = self.unsupported, self.functions
+        return inner
+
+    def fresh(self, name: str) -> str:
+        """A name that no part of the program has."""
+        taken = {"main", *(function.sym_name.data for function in self.functions)}
+        names = (name, *(f"{name}_{i}" for i in range(1, len(taken) + 1)))
+        return next(each for each in names if each not in taken)
 
     def add_argument(
         self, node: torch.fx.Node, value: torch.Tensor, name: str, attributes: dict[str, str]
@@ -125,16 +138,16 @@ class Importer:
         except Refused as reason:
             self.unsupported.add(node, str(reason))
             return
-        argument = self._block.insert_arg(type, len(self._block.args))
+        argument = self.block.insert_arg(type, len(self.block.args))
         argument.name_hint = name
-        self._values[node] = [argument]
+        self.values[node] = [argument]
         self._attributes.append(
             DictionaryAttr({key: StringAttr(text) for key, text in attributes.items()})
         )
 
     def add_attribute(self, node: torch.fx.Node, name: str, value: int) -> None:
         """Give the argument that `node` is one more attribute, if it could be made one."""
-        for argument in self._values.get(node, ()):
+        for argument in self.values.get(node, ()):
             assert isinstance(argument, BlockArgument)
             known = self._attributes[argument.index].data
             self._attributes[argument.index] = DictionaryAttr(
@@ -146,7 +159,7 @@ class Importer:
         if node.target in DROPPED or node in self.unknown:
             return
         if isinstance(node.target, HigherOrderOperator):
-            self._add_scan(node)
+            import_parts(self, node)
             return
         if is_symbolic(node.meta.get("val")) and (
             node.target in OF_SHAPES or not isinstance(node.target, OpOverload)
@@ -158,7 +171,7 @@ class Importer:
         if node.target is operator.getitem:
             self._add_item(node)
             return
-        known = all(n in self._values for n in tensor_inputs(node))
+        known = all(n in self.values for n in tensor_inputs(node))
         if node.target in ADDED_BY_PYTORCH and not known:
             return  # the cause, the operator before it, is noted
         # A call on values that could not be imported has its own cause reported already.
@@ -177,14 +190,14 @@ class Importer:
         producer, index = node.args
         if not isinstance(producer, torch.fx.Node) or not isinstance(index, int):
             return
-        if producer in self._values:
-            self._values[node] = [self._values[producer][_place(producer, index)]]
-            self._values[node][0].name_hint = node.name
+        if producer in self.values:
+            self.values[node] = [self.values[producer][_place(producer, index)]]
+            self.values[node][0].name_hint = node.name
 
     def add_object(self, node: torch.fx.Node) -> None:
         """Note an object that is no argument, but for a part of the program, of which its call tells."""
         of_calls = all(isinstance(user.target, HigherOrderOperator) for user in node.users)
-        if node not in self._values and not of_calls:
+        if node not in self.values and not of_calls:
             self.unsupported.add(node, "it is no tensor")
 
     def _add_op(self, node: torch.fx.Node) -> None:
@@ -196,13 +209,13 @@ class Importer:
         if op_class is None:
             raise Refused
         arguments = read_arguments(node, op_class, self.sizes)
-        if any(n not in self._values for n in tensor_inputs(node)):
+        if any(n not in self.values for n in tensor_inputs(node)):
             return
         for value in (n.meta.get("val") for n in node.all_input_nodes):
             if isinstance(value, torch.Tensor) and value.dtype in OPAQUE_ELEMENTS:
                 raise Refused(f"a tensor of {str(value.dtype).removeprefix('torch.')}")
-        types = self._result_types(node)
-        known = self._block.last_op
+        types = self.result_types(node)
+        known = self.block.last_op
         op = op_class.build_op(
             [self._tensor(node, tensor) for tensor in arguments.tensors],
             arguments.properties,
@@ -215,7 +228,7 @@ class Importer:
         except VerifyException as error:  # PyTorch allows what the dialect does not
             self._erase_after(known)
             raise Refused(str(error)) from None
-        self._append(op, node)
+        self.append(op, node)
 
     def _add_eager_call(self, node: torch.fx.Node, reason: str) -> None:
         """Import a call as one that PyTorch runs, or note why it cannot be."""
@@ -225,8 +238,8 @@ class Importer:
         try:
             if (told := refusal_of_call(node, self.device)) is not None:
                 raise Refused(told)
-            types = self._result_types(node)
-            op = read_call(node, lambda n: self._values[n][0], types, self.sizes)
+            types = self.result_types(node)
+            op = read_call(node, lambda n: self.values[n][0], types, self.sizes)
             op.verify()
         except (Refused, VerifyException) as error:
             what = f"cannot run in PyTorch either: {error}"
@@ -235,53 +248,7 @@ class Importer:
         op.location = location_of(node)
         if reason:
             op.attributes[REASON] = StringAttr(reason)
-        self._append(op, node)
-
-    def _add_scan(self, node: torch.fx.Node) -> None:
-        """Import a call that runs a part of the program once per step, or note why it cannot be."""
-        if node.target is not SCAN:
-            self.unsupported.add(
-                node, "it runs a part of the program under a condition, or many times"
-            )
-            return
-        if any(n not in self._values for n in tensor_inputs(node)):
-            return  # the cause is noted
-        scan = read_scan(node)
-        inner = Importer("error", self.sizes, self.device)
-        inner.unsupported = self.unsupported
-        for each in scan.body.nodes:
-            if each.op == "placeholder" and not is_symbolic(each.meta["val"]):
-                inner.add_argument(each, each.meta["val"], each.name, {})
-            elif each.op == "call_function":
-                inner.add_call(each)
-        (yielded,) = scan.body.output_node().args
-        if not all(each in inner._values for each in cast(Sequence[Any], yielded)):
-            self.unsupported.add(node, "a step that gives what is no tensor, or is not supported")
-            return
-        inner._block.add_op(YieldOp(*(inner._values[each][0] for each in cast(Any, yielded))))
-        groups = [
-            [self._values[each][0] for each in group if each in self._values]
-            for group in (scan.carried, scan.slices, scan.shared)
-        ]
-        op = ScanOp.of_body(
-            groups, self._result_types(node), Region(inner._block), reversed=scan.reversed
-        )
-        op.location = location_of(node)
-        try:
-            with allowing(self.sizes.attributes):
-                op.verify()
-        except VerifyException as error:
-            self.unsupported.add(node, str(error))
-            return
-        self._append(op, node)
-        if scan.reversed:
-            stacks = [self._flipped(stack) for stack in op.results_[len(scan.carried) :]]
-            self._values[node][len(scan.carried) :] = stacks
-
-    def _flipped(self, stack: SSAValue) -> SSAValue:
-        op = FlipOp.build_op([stack], {"dims": argument_attr([0])}, [stack.type])
-        self._block.add_op(op)
-        return op.result
+        self.append(op, node)
 
     def _check_assertion(self, node: torch.fx.Node) -> None:
         """An assertion must follow from the sizes' ranges; what gives a number by values is noted already."""
@@ -294,19 +261,19 @@ class Importer:
             text = self.sizes.text(said)
             self.unsupported.add(node, f"of {text}, which does not follow from the program's sizes")
 
-    def _append(self, op: Operation, node: torch.fx.Node) -> None:
-        self._block.add_op(op)
-        self._values[node] = list(op.results)
+    def append(self, op: Operation, node: torch.fx.Node) -> None:
+        self.block.add_op(op)
+        self.values[node] = list(op.results)
         for result in op.results:
             result.name_hint = node.name
 
     def _erase_after(self, last: Operation | None) -> None:
         """Erase what was built after `last`."""
-        while (op := self._block.last_op) is not None and op is not last:
+        while (op := self.block.last_op) is not None and op is not last:
             op.detach()
             op.erase()
 
-    def _result_types(self, node: torch.fx.Node) -> list[TensorType]:
+    def result_types(self, node: torch.fx.Node) -> list[TensorType]:
         """The types of a call's results. Raises Refused."""
         value: Any = node.meta.get("val")
         if not isinstance(value, (list, tuple)):
@@ -320,9 +287,9 @@ class Importer:
                 return None
             case list():
                 nodes: list[torch.fx.Node] = tensor
-                return [self._values[each][0] for each in nodes]
+                return [self.values[each][0] for each in nodes]
             case torch.fx.Node():
-                return self._values[tensor][0]
+                return self.values[tensor][0]
             case _:
                 return self._number(node, tensor)
 
@@ -336,7 +303,7 @@ class Importer:
             element = f64 if result == f64 else f32
         op = ScalarTensorOp.build_op([], {"s": argument_attr(number)}, [TensorType(element, ())])
         op.location = location_of(node)
-        self._block.add_op(op)
+        self.block.add_op(op)
         return op.result
 
     def _type(self, value: Any, *, crosses: bool = False) -> TensorType:
@@ -359,21 +326,21 @@ class Importer:
     def finish(self, outputs: Sequence[torch.fx.Node]) -> ModuleOp:
         """The module whose `@main` returns `outputs`. Raises UnsupportedOpError if anything was noted."""
         for node in outputs:
-            if is_symbolic(node.meta.get("val")) and node not in self._values:
+            if is_symbolic(node.meta.get("val")) and node not in self.values:
                 self.unsupported.add(node, "gives a number that depends on values in tensors")
-            if node in self._values and tensor_type(self._values[node][0]).element_type in OPAQUE:
+            if node in self.values and tensor_type(self.values[node][0]).element_type in OPAQUE:
                 dtype = str(node.meta["val"].dtype).removeprefix("torch.")
                 self.unsupported.add(node, f"gives {dtype} as a result of the program")
         self.unsupported.raise_if_any()
-        values = [self._values[node][0] for node in outputs]
-        self._block.add_op(ReturnOp(*values))
-        inputs: list[Attribute] = [argument.type for argument in self._block.args]
-        function = FuncOp("main", (inputs, [v.type for v in values]), Region(self._block))
+        values = [self.values[node][0] for node in outputs]
+        self.block.add_op(ReturnOp(*values))
+        inputs: list[Attribute] = [argument.type for argument in self.block.args]
+        function = FuncOp("main", (inputs, [v.type for v in values]), Region(self.block))
         if self.sizes.attributes:
             function.attributes[SIZES] = ArrayAttr(self.sizes.attributes)
         if any(attributes.data for attributes in self._attributes):
             function.arg_attrs = ArrayAttr(self._attributes)
-        module = ModuleOp([function])
+        module = ModuleOp([*self.functions, function])
         if self.fallback == "eager":
             module.attributes[FALLBACK] = StringAttr("eager")
         function.verify(verify_nested_ops=False)  # each operation was verified when it was made

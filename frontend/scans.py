@@ -53,20 +53,23 @@ def partition(joint: torch.fx.GraphModule, inputs: Any, **options: Any) -> Any:
     return min_cut_rematerialization_partition(joint, inputs, **options)
 
 
-def hold_body(module: torch.fx.GraphModule, node: torch.fx.Node) -> None:
-    """Let a call hold the part of the program that it runs, in place of its name in `module`."""
-    name: Any = node.args[0]
-    if not isinstance(name, torch.fx.Node):
-        return
-    part = operator.attrgetter(str(name.target))(module)
-    prims_as_aten(part.graph)
-    node.args = (part, *node.args[1:])
-    if not name.users:
-        node.graph.erase_node(name)
+def hold_parts(module: torch.fx.GraphModule, node: torch.fx.Node) -> list[torch.fx.GraphModule]:
+    """Let a call hold the parts of the program that it runs, in place of their names in `module`."""
+    held: list[torch.fx.GraphModule] = []
+    for name in [x for x in node.args if isinstance(x, torch.fx.Node) and x.op == "get_attr"]:
+        part = operator.attrgetter(str(name.target))(module)
+        if isinstance(part, torch.fx.GraphModule):
+            prims_as_aten(part.graph)
+            args: Any = tuple(part if each is name else each for each in node.args)
+            node.args = args
+            held.append(part)
+            if not name.users:
+                node.graph.erase_node(name)
+    return held
 
 
 def read_scan(node: torch.fx.Node) -> Scan:
-    """The parts of a call whose body `hold_body` put there."""
+    """The parts of a call whose body `hold_parts` put there."""
     args: Any = node.args
     part, carried, slices, shared = args
     flipped = all(x.target is aten.flip.default and x.args[1] == [0] for x in slices)

@@ -66,7 +66,8 @@ def undone(module: torch.nn.Module) -> Generator[None]:
     ]
     changes = _Changes()
     try:
-        with changes:
+        # Under a mode Dynamo skips, for good, the function in which it traces `torch.while_loop`.
+        with torch.compiler.set_stance("force_eager"), changes:
             yield
     finally:
         with torch.no_grad():

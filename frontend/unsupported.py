@@ -107,6 +107,11 @@ class Unsupported:
         """Note `what` is not supported, and where it stands."""
         self.found.setdefault(what, []).append(line)
 
+    @property
+    def count(self) -> int:
+        """How much was noted so far."""
+        return sum(map(len, self.found.values()))
+
     def raise_if_any(self) -> None:
         """Raise UnsupportedOpError, which lists everything noted, if there is anything."""
         if not self.found:

@@ -25,6 +25,7 @@ from ..dialects.inside import ops_in
 from ..dialects.kernel import AllocOp, CallOp, LaunchOp, LoopOp, TensorMapOp
 from ..dialects.loop import KernelOp
 from ..dialects.multiples import multiple_of
+from ..dialects.part_calls import CHOICE, part_functions
 from ..dialects.sizes import shape_of, static_shape
 from ..dialects.tensor_ir_scan import ScanOp
 from ..errors import DeploError
@@ -41,6 +42,9 @@ from .scalar_ops import NotExecutable
 from .simt import find_kernel
 from .tensor_ir import ProgramError, evaluate_tensor_op
 from .views import MAX_ELEMENTS, TooWide, require
+
+MAX_TURNS = 200
+"""Turns of a loop, each of a few milliseconds, after which it counts as one that does not end."""
 
 
 def main_function(module: ModuleOp) -> func.FuncOp:
@@ -59,6 +63,33 @@ def _no_call(op: TensorCallOp | CallOp, inputs: Sequence[Array]) -> Sequence[Arr
     raise NotExecutable(f"PyTorch runs {op.callee.data}")
 
 
+def _run_call(
+    call: Call, history: History, op: TensorCallOp | CallOp, inputs: Sequence[Array]
+) -> Sequence[Array]:
+    """What a call gives: `call` runs operators of PyTorch, parts of the program run here."""
+    arguments = op.call_arguments if isinstance(op, CallOp) else op.arguments
+    functions = part_functions(op, op.callee.data, arguments)
+    if not functions:
+        return call(op, inputs)
+    module = op.get_toplevel_object()
+    assert isinstance(module, ModuleOp)
+    run = _Run(module, history, partial(_run_call, call, history))
+
+    def part(number: int, values: Sequence[Array]) -> list[Array]:
+        results = run.function(functions[number], [np.array(value) for value in values])
+        return [np.array(as_array(value, MAX_ELEMENTS)) for value in results]
+
+    if op.callee.data == CHOICE:
+        predicate, *values = inputs
+        return part(0 if predicate.all() else 1, values)
+    carried, shared = list(inputs[: len(_call_types(op))]), inputs[len(_call_types(op)) :]
+    for _ in range(MAX_TURNS):
+        if not part(0, [*carried, *shared])[0].all():
+            return carried
+        carried = part(1, [*carried, *shared])
+    raise NotExecutable(f"after {MAX_TURNS} turns a loop has not ended")
+
+
 def execute(
     module: ModuleOp,
     inputs: Sequence[Array],
@@ -72,7 +103,7 @@ def execute(
     Raises NotExecutable where an operation has no interpreter, ProgramError where the program fails.
     """
     history = history or History()
-    sizes = _Sizes(module, inputs, call)
+    sizes = _Sizes(module, inputs, partial(_run_call, call, history))
     while True:
         history.begin()
         fixed = sizes.instantiate()

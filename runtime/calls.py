@@ -7,12 +7,13 @@ Random numbers come from PyTorch's global generator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
 from ..errors import CheckError, DeploError
 from .arrays import TORCH_DTYPES
+from .part_calls import Program, parts_of, run_parts
 from .plan_parts import Array, CallStep, Permuted, Ref, references
 from .sizes import static
 
@@ -38,22 +39,27 @@ class BoundCall:
         device: str,
         key: Callable[[Ref], Any] = lambda ref: ref,
         array: Callable[[Ref], Array] | None = None,
+        programs: Mapping[str, Program] | None = None,
     ):
-        """`array` says what a result has to be, if anything does.
+        """`array` says what a result has to be, if anything does; `programs` are the plan's parts.
 
         Raises DeploError for an operator that this PyTorch does not have.
         """
         self.step = step
-        self.operator = find_operator(step.operator)
         self.no_grad = _torch().no_grad
         self.positional: list[Resolve] = []
         self.keywords: dict[str, Resolve] = {}
-        for argument in self.operator._schema.arguments:
-            resolve = _resolver(_given(step, argument, device), key)
-            if argument.kwarg_only:
-                self.keywords[argument.name] = resolve
-            else:
-                self.positional.append(resolve)
+        if parts_of(step):
+            self.operator = run_parts(step, programs or {})
+            self.keywords = {name: _resolver(v, key) for name, v in step.arguments.items()}
+        else:
+            self.operator = find_operator(step.operator)
+            for argument in self.operator._schema.arguments:
+                resolve = _resolver(_given(step, argument, device), key)
+                if argument.kwarg_only:
+                    self.keywords[argument.name] = resolve
+                else:
+                    self.positional.append(resolve)
         self.inputs = [key(ref) for ref in references([*step.arguments.values()])]
         self.results = [key(ref) for ref in step.results]
         self.expected = None if array is None else [_described(array(r)) for r in step.results]

@@ -78,6 +78,7 @@ class CpuProgram:
             k.name: CpuKernel(jit.compile_kernel(k.name, k.source), k.messages)
             for k in plan.kernels
         }
+        self._parts = {name: CpuProgram(part, "torch") for name, part in plan.parts.items()}
         self._stages = stages_of(plan)
         if any(len(group) > 1 for stage in self._stages for group in stage.groups):
             jit.group_driver()  # now, not in the first call that shares its launches out
@@ -224,7 +225,7 @@ class CpuProgram:
 
         def prepared_step(step: Launch | BoundCall, n: int, more: bool) -> NativeLaunch | BoundCall:
             if isinstance(step, BoundCall):
-                return BoundCall(step.step, "cpu", place, ready.plan.array)
+                return BoundCall(step.step, "cpu", place, ready.plan.array, self._parts)
             return step.native(n, places, more)
 
         loops = native_loops(
@@ -278,7 +279,7 @@ class CpuProgram:
         for number, step in enumerate(plan.steps):
             if isinstance(step, CallStep):
                 array = None if number in compared_later else plan.array
-                steps.append(BoundCall(step, "cpu", position, array))
+                steps.append(BoundCall(step, "cpu", position, array, self._parts))
                 continue
             positions = tuple(map(position, step.arguments))
             sizes = list(map(static, step.sizes))

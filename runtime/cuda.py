@@ -58,6 +58,7 @@ class CudaProgram:
     def __init__(self, plan: Plan):
         compute_capability(plan.target)
         self.plan = plan
+        self._parts = {name: CudaProgram(part) for name, part in plan.parts.items()}
         self._stages = stages_of(plan)
         cubins = compile_all([k.source for k in plan.kernels], plan.target)
         self._cubins = {k.name: cubin for k, cubin in zip(plan.kernels, cubins, strict=True)}
@@ -71,7 +72,8 @@ class CudaProgram:
     @property
     def usage(self) -> dict[str, Usage]:
         """Registers, spills and memory of each kernel."""
-        return {name: cubin.usage[_symbol(name, cubin)] for name, cubin in self._cubins.items()}
+        own = {name: cubin.usage[_symbol(name, cubin)] for name, cubin in self._cubins.items()}
+        return {n: u for part in self._parts.values() for n, u in part.usage.items()} | own
 
     def __call__(self, *arguments: Any, given: Sequence[Sequence[Any]] = ()) -> tuple[Any, ...]:
         """Run the plan; raises UsageError if an argument does not fit it.
@@ -114,7 +116,7 @@ class CudaProgram:
                         again = given[len(calls)] if len(calls) < len(given) else None
                         finds = stage.finds and group.start == stage.end - 1
                         array = None if finds else plan.array
-                        bound = BoundCall(step, str(device), array=array)
+                        bound = BoundCall(step, str(device), array=array, programs=self._parts)
                         calls.append(bound.run(arrays, again))
                         pointers |= {ref: library.pointer(arrays[ref]) for ref in step.results}
                         continue

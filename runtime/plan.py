@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import DeploError, UsageError
 from .loops import Loop, Place, check_loops, check_slices, read_loop, read_place, slice_of
+from .part_calls import parts_of
 from .plan_parts import (
     ALIGNMENT,
     Argument,
@@ -65,6 +66,8 @@ class Plan:
     loops: tuple[Loop, ...] = ()
     places: tuple[Place, ...] = ()
     """The slices of arrays that the steps of loops get."""
+    parts: Mapping[str, Plan] = field(default_factory=dict[str, "Plan"])
+    """What calls run of the program itself, by name."""
     _known: dict[tuple[int | None, ...], Plan] = field(
         default_factory=dict[tuple[int | None, ...], "Plan"], compare=False, repr=False
     )
@@ -139,6 +142,11 @@ class Plan:
         _check(self)
 
     @property
+    def whole(self) -> list[Plan]:
+        """The plan, its parts and theirs."""
+        return [self, *(each for part in self.parts.values() for each in part.whole)]
+
+    @property
     def launches(self) -> tuple[Step, ...]:
         """The steps that launch a kernel."""
         return tuple(step for step in self.steps if isinstance(step, Step))
@@ -198,12 +206,16 @@ def _read(data: Mapping[str, Any]) -> Plan:
         updated=tuple(map(int, data.get("updated", ()))),
         loops=tuple(map(read_loop, data.get("loops", ()))),
         places=tuple(map(read_place, data.get("places", ()))),
+        parts={name: Plan.from_data(part) for name, part in data.get("parts", {}).items()},
     )
 
 
 def _check_refs(plan: Plan) -> list[Ref]:
     """Raise unless every reference has something to refer to; gives what calls get and give."""
     counts = {"argument": len(plan.arguments), "buffer": len(plan.buffers)}
+    named = {name for step in plan.calls for name in parts_of(step)}
+    if missing := named - plan.parts.keys():
+        raise DeploError(f"not a valid plan: there is no part {min(missing)}")
     called = [ref for step in plan.calls for ref in step.results]
     called += [ref for step in plan.calls for ref in references([*step.arguments.values()])]
     arrays = [*plan.results, *called, *(ref for place in plan.places for ref in place.arrays)]

@@ -579,3 +579,41 @@ func.func @main(%h: tensor<4xf32>) {
   tensor_ir.scan @step carried() slices() shared(%h) : (tensor<4xf32>) -> ()
   func.return
 }
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{deplo.while_loop.default must name test and body}}
+  %0 = tensor_ir.call "deplo.while_loop.default"(carried = [%x], shared = []) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{there is no function @lost}}
+  %0 = tensor_ir.call "deplo.while_loop.default"(test = "lost", body = "lost", carried = [%x], shared = []) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func private @same(%x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{@same is (tensor<4xf32>) -> tensor<4xf32>, which does not fit what deplo.while_loop.default gets or gives}}
+  %0 = tensor_ir.call "deplo.while_loop.default"(test = "same", body = "same", carried = [%x], shared = []) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func private @same(%x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+func.func @main(%x: tensor<4xf32>) {
+  // expected-error@+1 {{deplo.cond.default needs a predicate of one bool}}
+  %0 = tensor_ir.call "deplo.cond.default"(predicate = %x, if_true = "same", if_false = "same", shared = [%x]) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
