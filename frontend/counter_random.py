@@ -1,7 +1,7 @@
 """Random numbers by counter: operators that draw, as integer arithmetic on a seed and element numbers.
 
-Element i of a tensor in row-major order gets two words of 32 bits: Threefry-2x32 of 20 rounds (Salmon et al.,
-"Parallel random numbers: as easy as 1, 2, 3", SC 2011). Its key is a seed of 64 bits, its counter is i.
+Element i of a tensor in row-major order gets two words of 32 bits: Threefry (`analysis/threefry.py`). Its key
+is a seed of 64 bits, its counter is i.
 
     mask = aten.bernoulli.p(x, 0.9)
 
@@ -20,15 +20,10 @@ from typing import Any
 import torch
 from torch.utils.checkpoint import CheckpointPolicy
 
+from ..analysis.threefry import SIGNIFICANDS, threefry, upper_bits
+
 aten = torch.ops.aten
 Tensor = torch.Tensor
-
-ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
-"""Bits that rounds rotate by, in turns of eight (Salmon et al., table 2)."""
-PARITY = 0x1BD11BDA
-"""The constant of Threefish's key schedule, cut to 32 bits as the Random123 library has it."""
-SIGNIFICANDS = {torch.float16: 11, torch.bfloat16: 8, torch.float32: 24}
-"""Bits of a float's significand: so many random ones make a number from 0 to before 1."""
 
 SEEDS = (-(2**63), 2**63 - 1, [])
 """The arguments of `aten.randint.low` that draw a seed."""
@@ -47,26 +42,6 @@ def save_seeds(joint: torch.fx.GraphModule) -> None:
         node.meta["recompute"] = CheckpointPolicy.MUST_SAVE
 
 
-def threefry(key: Sequence[Tensor], counter: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Return two words of random bits for each counter; a word is an int32 tensor."""
-    keys = (*key, key[0] ^ key[1] ^ PARITY)
-    one, other = counter[0] + keys[0], counter[1] + keys[1]
-    for number in range(20):
-        one = one + other
-        count = ROTATIONS[number % 8]
-        other = ((other << count) | _top(other, count)) ^ one
-        if number % 4 == 3:
-            step = number // 4 + 1
-            one = one + keys[step % 3]
-            other = other + (keys[(step + 1) % 3] + step)
-    return one, other
-
-
-def _top(word: Tensor, count: int) -> Tensor:
-    """Return the uppermost bits of words as numbers; PyTorch's shift to the right copies the sign."""
-    return (word >> (32 - count)) & ((1 << count) - 1)
-
-
 def _halves(words: Tensor) -> tuple[Tensor, Tensor]:
     """Split int64 into its lower and its upper 32 bits, as int32."""
     return words.to(torch.int32), (words >> 32).to(torch.int32)
@@ -78,10 +53,10 @@ def _uniform(shape: Sequence[Any], dtype: torch.dtype, device: Any) -> Tensor:
     counts = torch.arange(prod(shape), device=device).reshape(shape)
     words = threefry(_halves(seed), _halves(counts))
     if dtype == torch.float64:
-        high, low = (_top(word, n).to(dtype) for word, n in zip(words, (27, 26), strict=True))
+        high, low = (upper_bits(word, n).to(dtype) for word, n in zip(words, (27, 26), strict=True))
         return (high * 2.0**26 + low) * 2.0**-53
-    bits = SIGNIFICANDS[dtype]
-    return _top(words[0], bits).to(dtype) * 2.0**-bits
+    bits = SIGNIFICANDS[str(dtype).removeprefix("torch.")]
+    return upper_bits(words[0], bits).to(dtype) * 2.0**-bits
 
 
 def _rand(size: Sequence[Any], *, dtype: Any = None, device: Any = None, **_: Any) -> Tensor:

@@ -1,8 +1,8 @@
 """Random numbers: expressions of an element's position and a seed, the same wherever they are computed.
 
-Element i of a tensor gets two words of 32 bits: Threefry-2x32 of 20 rounds (Salmon et al., "Parallel random
-numbers: as easy as 1, 2, 3", SC 2011), with the seed's 64 bits as key and i as counter. The shape is only a
-reading of the positions: rand((2, 3), seed=0) has the elements of rand(6, seed=0).
+Element i of a tensor gets two words of 32 bits: Threefry (`analysis/threefry.py`) with the seed's 64 bits as
+key and i as counter. The shape is only a reading of the positions: rand((2, 3), seed=0) has the elements of
+rand(6, seed=0).
 
 The seed is data, not part of the program: another seed is not compiled again.
 """
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..analysis.threefry import SIGNIFICANDS, threefry, upper_bits
 from ..dialects.sizes import Extent, Size
 from .creation import arange
 from .dtypes import FLOATING, SIGNED, DType, as_dtype, float32, float64, iinfo, int32, int64
@@ -25,17 +26,11 @@ from .manipulation import reshape
 from .tensor import Tensor
 from .variables import extents
 
-ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
-PARITY = 0x1BD11BDA
-BITS = {"float16": 11, "bfloat16": 8, "float32": 24}
-"""How many random bits are a float from 0 to before 1: as many as it has."""
-
 
 @lru_cache(1024)
 def _key(seed: int) -> np.ndarray[Any, Any]:
-    """The words of a seed, and the third that Threefry makes of them."""
-    low, high = seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF
-    return np.array([low, high, low ^ high ^ PARITY], np.uint32).view(np.int32)
+    """The words of a seed."""
+    return np.array([seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF], np.uint32).view(np.int32)
 
 
 def _words(shape: Sequence[Extent], seed: int) -> tuple[Tensor, Tensor]:
@@ -48,36 +43,20 @@ def _words(shape: Sequence[Extent], seed: int) -> tuple[Tensor, Tensor]:
     if not isinstance(size, Size) and not 0 <= size < 2**31:
         raise ValueError(f"random tensors have less than 2^31 elements, not {size}")
     key = Tensor.of(leaf(_key(seed), int32))
-    keys = [key[i] for i in range(3)]
-    one = arange(size, dtype=int32) + keys[0]
-    other = call("zeros_like", one) + keys[1]
-    for number in range(20):
-        one = one + other
-        other = _rotated(other, ROTATIONS[number % 8]) ^ one
-        if number % 4 == 3:
-            step = number // 4 + 1
-            one = one + keys[step % 3]
-            other = other + (keys[(step + 1) % 3] + step)
+    places = arange(size, dtype=int32)
+    one, other = threefry((key[0], key[1]), (places, call("zeros_like", places)))
     return reshape(one, shape), reshape(other, shape)
-
-
-def _rotated(x: Tensor, count: int) -> Tensor:
-    """The bits of int32 rotated to the left."""
-    return (x << count) | _top(x, count)
-
-
-def _top(x: Tensor, count: int) -> Tensor:
-    """The uppermost bits of int32 as a number; its own shift to the right copies the sign."""
-    return (x >> 32 - count) & ((1 << count) - 1)
 
 
 def _uniform(words: Sequence[Tensor], dtype: DType) -> Tensor:
     """Numbers from 0 to before 1 of one word, or of two for float64."""
     if dtype is float64:
-        high, low = (astype(_top(w, n), float64) for w, n in zip(words, (27, 26), strict=True))
+        high, low = (
+            astype(upper_bits(w, n), float64) for w, n in zip(words, (27, 26), strict=True)
+        )
         return (high * 2.0**26 + low) * 2.0**-53
-    bits = BITS[dtype.name]
-    return astype(_top(words[0], bits), dtype) * 2.0**-bits
+    bits = SIGNIFICANDS[dtype.name]
+    return astype(upper_bits(words[0], bits), dtype) * 2.0**-bits
 
 
 def _floating(name: str, dtype: Any) -> DType:
@@ -100,7 +79,7 @@ def randn(shape: Extent | Sequence[Extent], *, seed: int, dtype: Any = None) -> 
     if (
         wide is float64
     ):  # a word is enough for each: 2^-32 is far below what anybody sees of an angle
-        radius, angle = (astype(_top(w, 31), float64) * 2.0**-31 for w in (one, other))
+        radius, angle = (astype(upper_bits(w, 31), float64) * 2.0**-31 for w in (one, other))
     else:
         radius, angle = _uniform([one], wide), _uniform([other], wide)
     normal = call("sqrt", -2.0 * call("log1p", -radius)) * call("cos", angle * (2 * pi))

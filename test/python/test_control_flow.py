@@ -57,7 +57,7 @@ REFUSED = {
 @pytest.mark.parametrize("fallback", ["error", "eager"])
 def test_what_is_refused(name, fallback):
     with pytest.raises(
-        deplo.UnsupportedOpError, match="runs a part of the program|carries a number"
+        deplo.UnsupportedOpError, match=r"runs a part of the program|carries a number"
     ) as raised:
         deplo.compile(REFUSED[name], (X,), fallback=fallback)
     assert "test_control_flow.py:" in str(raised.value)

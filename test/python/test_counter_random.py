@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from deplo import torch_backend
-from deplo.frontend.counter_random import threefry
+from deplo.analysis.threefry import threefry
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
