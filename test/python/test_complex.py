@@ -158,6 +158,7 @@ NOT_TRACED = ("select_scatter", "slice_scatter")
 """Operators of which PyTorch does not trace gradients of complex numbers: their fake tensors fail."""
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("name", sorted({*OPERATORS, *TRANSFORMS}.difference(NOT_TRACED)))
 def test_gradients_are_eagers(name):
     shape = (8, 12) if name in TRANSFORMS else (4, 6)

@@ -85,6 +85,7 @@ def test_the_operator_of_pytorch(left, right, ends):
         torch.testing.assert_close(result, torch._grouped_mm(*args))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("rows", "ends"),
     [
@@ -298,6 +299,7 @@ def routed(rows, matrices, experts):
     return grouped(rows[order], matrices, counts.cumsum(0))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("target", ["cpu", "sm_90a"])
 def test_every_pass_keeps_the_products_of_groups(target, dtype, capsys):

@@ -80,6 +80,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_all_sizes_from_one_compilation(name):
     """Also one element, and none: for that the program is compiled apart."""

@@ -124,6 +124,7 @@ def given_back(program, inputs, target: str) -> tuple[list[str], Program, Progra
     return lines, first, Program(captured, find_target(target), "\n".join(lines))
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize(("name", "target", "said"), rows())
 def test_the_line_of_a_kernel_gives_the_same_kernel(name, target, said):
     lines, first, again = given_back(*PROGRAMS[name], target)

@@ -93,6 +93,7 @@ def _entry(kind: str, program: Program, inputs: Any) -> Program:
     return torch.compile(program, backend="deplo", options=options, dynamic=dynamic)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("kind", ["deplo.compile", "torch.compile", "dynamic"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
 @pytest.mark.parametrize("name", ATTENTION)
@@ -137,6 +138,7 @@ def test_equal_calls_are_traced_once(kind: str, monkeypatch: pytest.MonkeyPatch)
     assert len(traced) == 3
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("kind", ["deplo.compile", "torch.compile", "dynamic"])
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_and_regions(name: str, kind: str) -> None:
@@ -217,6 +219,7 @@ def _sliding(size: int, shift: int, is_guarded: bool) -> Program:
     return program
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("nasty", [None, "nan", "inf"])
 @pytest.mark.parametrize("is_guarded", [True, False], ids=["guarded", "plain"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])

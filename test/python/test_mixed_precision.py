@@ -25,6 +25,7 @@ def gradients(model, call, dtype):
     return [y.detach(), x.grad, *(p.grad for p in model.parameters()), *model.buffers()]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.filterwarnings("error::deplo.FallbackWarning")
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("name", LAYERS)

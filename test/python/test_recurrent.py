@@ -50,6 +50,7 @@ def assert_like_eager(program, network, *args, **bounds):
             torch.testing.assert_close(program(*args), network(*args), **bounds)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("cell", CELLS)
 def test_it_is_what_eager_computes(cell, form):
@@ -88,6 +89,7 @@ def test_projections_of_the_hidden_state(form):
     assert_like_eager(deplo.compile(made, (x,), target="cpu"), made, x)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)], ids=["length", "batch", "both"])
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 def test_dynamic_length_and_batch(cell, axes):
@@ -151,6 +153,7 @@ def test_a_long_sequence_is_one_short_loop(cell, target):
     assert len(plan.steps) < 10
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("target", ["cpu", "sm_80", "sm_90a", "sm_120"])
 @pytest.mark.parametrize("form", ["plain", "all"])
 def test_every_level_computes_the_same(form, target):

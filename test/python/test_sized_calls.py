@@ -61,6 +61,7 @@ def slowly(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     return seen
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("count", [1, 2])
 def test_new_sizes_give_what_eager_gives(

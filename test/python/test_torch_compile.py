@@ -309,6 +309,7 @@ MASKS: dict[str, dict[str, torch.Tensor]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("layer", LAYERS)
 def test_an_encoder_layer_without_gradients(layer: str, mask: str) -> None:
@@ -452,6 +453,7 @@ def test_logs(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
         deplo_backend(None, [])  # type: ignore[arg-type]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("architecture", ["gpt2", "llama", "bert", "vit", "resnet"])
 def test_whole_models(architecture: str) -> None:
     pytest.importorskip("transformers")

@@ -165,6 +165,7 @@ def after_heads(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.linear(x.transpose(0, 1).flatten(1), w)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("schedule", [ONE, TWO, PARTS])
 @pytest.mark.parametrize("sizes", [(4, 70, 64), (2, 64, 128), (3, 2, 128)])
 def test_positions_may_come_in_heads(sizes: tuple[int, int, int], schedule: str) -> None:
