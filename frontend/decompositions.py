@@ -30,6 +30,7 @@ from .gradients import OF_WINDOWS
 from .histograms import HISTOGRAMS
 from .layouts import EMPTIES
 from .margins import multilabel_margin_loss
+from .numbers_and_bits import NUMBERS_AND_BITS
 from .pairs import OF_PAIRS
 from .resampling import RESAMPLING
 from .special_functions import SPECIAL_FUNCTIONS
@@ -53,28 +54,6 @@ KEPT_BY_EXPORT = (
     aten.upsample_nearest2d.vec,
 )
 """Operators that PyTorch can decompose exactly, though export does not."""
-
-
-def _shift(function: Any) -> Callable[..., torch.Tensor]:
-    def by_tensor(value: torch.Tensor, amount: torch.Tensor) -> torch.Tensor:
-        return function(value, amount)
-
-    return by_tensor
-
-
-def _shift_by_number(function: Any) -> Callable[..., torch.Tensor]:
-    def by_number(value: torch.Tensor, amount: int) -> torch.Tensor:
-        return function(value, aten.scalar_tensor(_wrapped(amount, value), dtype=value.dtype))
-
-    return by_number
-
-
-def _wrapped(number: int, like: torch.Tensor) -> int:
-    """A number as the integers of a tensor hold it, as PyTorch's shifts take theirs."""
-    if like.is_floating_point() or like.dtype == torch.bool:
-        return number
-    held = torch.iinfo(like.dtype)
-    return (number - held.min) % (held.max - held.min + 1) + held.min
 
 
 def _addbmm(
@@ -289,10 +268,6 @@ def _safe_softmax(value: torch.Tensor, dim: int, dtype: torch.dtype | None = Non
 
 
 OWN: dict[Any, Callable[..., Any]] = {
-    aten.__lshift__.Tensor: _shift(aten.bitwise_left_shift.Tensor),
-    aten.__rshift__.Tensor: _shift(aten.bitwise_right_shift.Tensor),
-    aten.__lshift__.Scalar: _shift_by_number(aten.bitwise_left_shift.Tensor),
-    aten.__rshift__.Scalar: _shift_by_number(aten.bitwise_right_shift.Tensor),
     aten._safe_softmax.default: _safe_softmax,
     aten.addbmm.default: _addbmm,
     aten.binary_cross_entropy.default: _binary_cross_entropy,
@@ -317,6 +292,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     **EMPTIES,
     **ENCODER_LAYERS,
     **HISTOGRAMS,
+    **NUMBERS_AND_BITS,
     **OF_PAIRS,
     **OF_WINDOWS,
     **RESAMPLING,
