@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     MemRefType,
     ModuleOp,
+    StringAttr,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
@@ -353,6 +354,12 @@ def cuda_source(module: ModuleOp) -> str:
     return "\n".join(kernel_texts(module).values())
 
 
+def _is_host(function: func.FuncOp) -> bool:
+    """Whether a function is `@main`, or a part of the program that it runs."""
+    is_part = function.sym_visibility == StringAttr("private") and bool(function.body.blocks)
+    return is_part or function.sym_name.data == "main"
+
+
 @dataclass(frozen=True)
 class CudaTarget(Target):
     """`-t cuda`: the CUDA C++ of every `cuda.func` in the module, and nothing else."""
@@ -364,8 +371,6 @@ class CudaTarget(Target):
         for op in module.body.block.ops:
             if not isinstance(op, cuda.FuncOp | func.FuncOp):
                 raise DeploError(f"'{op.name}' has no CUDA form; run `lower-to-cuda` first")
-            if isinstance(op, func.FuncOp) and op.sym_name.data != "main":
-                raise DeploError(
-                    f"@{op.sym_name.data} is not a kernel; only @main may be a func.func"
-                )
+            if isinstance(op, func.FuncOp) and not _is_host(op):
+                raise DeploError(f"@{op.sym_name.data} is neither a kernel nor a host function")
         output.write(cuda_source(module))

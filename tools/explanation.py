@@ -99,10 +99,12 @@ def explain(program: Program) -> tuple[list[KernelExplanation], str | None]:
         note = str(error)
     whole, final = _kernels(program, WHOLE), _kernels(program, None)
     decisions = program.compilation.decisions
-    shared = {k.name: k.shared_bytes for k in program.plan.kernels}  # asked for at the launch
+    plans = program.plan.whole
+    shared = {k.name: k.shared_bytes for p in plans for k in p.kernels}  # asked for at the launch
+    launches = [step for plan in plans for step in plan.launches]
     explained: list[KernelExplanation] = []
-    for name in dict.fromkeys(step.kernel for step in program.plan.launches):
-        steps = [step for step in program.plan.launches if step.kernel == name]
+    for name in dict.fromkeys(step.kernel for step in launches):
+        steps = [step for step in launches if step.kernel == name]
         names = _history(name, decisions)
         launch = _launch_of(final.get(name))
         used = usage.get(name)
@@ -114,7 +116,7 @@ def explain(program: Program) -> tuple[list[KernelExplanation], str | None]:
             KernelExplanation(
                 name=name,
                 location="" if (last := final.get(name)) is None else line_of(last),
-                launches=program.plan.launch_count(name),
+                launches=sum(plan.launch_count(name) for plan in plans),
                 blocks=str(steps[0].blocks),
                 threads=steps[0].threads,
                 fused=_fused(names, decisions),
@@ -146,7 +148,7 @@ def why_not(program: Program, pass_name: str) -> list[str]:
 def lines_of(program: Program) -> list[str]:
     """For each kernel, the pipeline of primitives from Loop IR to Tile IR, or which passes are none yet."""
     segments = dict(passes_to("tile", program.target, program.schedule, stage_of(program.code.module)))
-    kernels = [kernel.name for kernel in program.plan.kernels]
+    kernels = [kernel.name for kernel in program.kernels]
     lines = schedule_lines(program.compilation.decisions, segments["tile"], kernels)
     return [str(line) for line in lines]
 

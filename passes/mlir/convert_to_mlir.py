@@ -96,7 +96,7 @@ class ConvertToMlirPass(ModulePass):
             if isinstance(launch, LaunchOp):
                 blocks[launch.kernel.root_reference.data] = static_extent(launch.blocks.data)
             elif isinstance(launch, CallOp):
-                raise DeploError(f"PyTorch runs {launch.callee.data}, which MLIR and C cannot call")
+                raise DeploError(f"the program calls {launch.callee.data}, which MLIR and C cannot")
             elif isinstance(launch, LoopOp):
                 raise DeploError("a recurrent network is a loop of launches, which MLIR and C do not have")
         for function in list(op.ops):

@@ -4,6 +4,8 @@
 // RUN: deplo-opt %s --run | FileCheck %s --check-prefix=EXEC
 // RUN: deplo-opt %s --pass-pipeline=tensor-to-loop,loop-to-tile,tile-to-kernel,kernel-to-cuda --check-each-pass | FileCheck %s --check-prefix=HOST
 // RUN: deplo run %s --target cpu | FileCheck %s --check-prefix=NATIVE
+// RUN: deplo-opt %s --pass-pipeline=tensor-to-loop,loop-to-tile,tile-to-kernel,kernel-to-cuda -t cuda | FileCheck %s --check-prefix=CUDA
+// RUN: deplo explain %s --target cpu --schedule-only | FileCheck %s --check-prefix=LINES
 
 // TILE-LABEL: func.func private @test
 // TILE: loop.kernel @k_go
@@ -17,6 +19,8 @@
 // HOST: kernel.call "deplo.while_loop.default"(test = "test", body = "body", carried = [{{%.*}}, %x], shared = [%w]) into({{%.*}}, [[Y:%.*]])
 // HOST: kernel.call "deplo.cond.default"(predicate = {{%.*}}, if_true = "twice", if_false = "itself", shared = {{\[}}[[Y]]]) into
 
+// CUDA-COUNT-6: __global__
+// LINES-COUNT-6: tileify
 // EXEC: result #0: tensor<4xf32>
 // NATIVE: target     cpu, 6 kernels
 // NATIVE: result     agrees with the interpreter
