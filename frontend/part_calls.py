@@ -40,6 +40,8 @@ class PartCall:
 def read_part_call(node: torch.fx.Node) -> PartCall:
     """The parts of a call, which `hold_parts` put there. Raises Refused for any that is not compiled."""
     args: Any = node.args
+    if node.kwargs:
+        raise Refused(f"with {', '.join(node.kwargs)}")
     if node.target is LOOP:
         *held, carried, shared = args
         if any(not isinstance(x, torch.fx.Node) or is_symbolic(x.meta["val"]) for x in carried):
