@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import (
 from ..errors import UnsupportedOpError
 
 _functorch: Any = cast(Any, torch)._C._functorch
+_is_functional: Any = cast(Any, torch)._is_functional_tensor
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 """Classes of tensors with memory; those of a trace are of others."""
@@ -52,7 +53,7 @@ class Constants:
         self._is_read |= getattr(function, "__name__", "") in READING
         for value in pytree.tree_leaves(arguments):
             if type(value) in PLAIN and value.numel() == 1 and id(value) not in self._before:
-                if _functorch.is_functorch_wrapped_tensor(value):
+                if _functorch.is_functorch_wrapped_tensor(value) or _is_functional(value):
                     continue
                 with _disable_current_modes():
                     self._before[id(value)] = value, value.detach().clone()

@@ -260,3 +260,9 @@ def test_asking_writes_no_log(monkeypatch):
     compiled = torch.compile(lambda x: [part * 2 for part in x.split([7, 9, 8])], backend="deplo")
     torch.testing.assert_close(compiled(torch.ones(24)), [torch.full((n,), 2.0) for n in (7, 9, 8)])
     assert not [record for record in records if record.levelname == "ERROR"]
+
+
+def test_a_scalar_is_refused_after_its_layout_was_asked_for():
+    """PyTorch's `layout` of a traced tensor hands out what it wraps, which has no memory to be read."""
+    with pytest.raises(deplo.UsageError, match="floating point"):
+        deplo.compile(lambda x: torch.masked.norm(x, 2.0), (torch.tensor(True),), target="cpu")
