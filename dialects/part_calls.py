@@ -26,6 +26,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
+from .sizes import shape_of
+
 WHILE = "deplo.while_loop.default"
 CHOICE = "deplo.cond.default"
 PARTS: Mapping[str, tuple[str, ...]] = {WHILE: ("test", "body"), CHOICE: ("if_true", "if_false")}
@@ -80,7 +82,7 @@ def _is_one_bool(types: Sequence[Attribute]) -> bool:
         all(
             isinstance(each, TensorType | MemRefType)
             and each.element_type == i1
-            and all(extent == 1 for extent in each.get_shape())
+            and all(extent == 1 for extent in shape_of(each))
             for each in types
         )
         and len(types) == 1
