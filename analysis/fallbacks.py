@@ -33,8 +33,7 @@ def _calls(module: ModuleOp, name: str) -> Iterator[TensorCallOp | CallOp]:
     assert isinstance(function, func.FuncOp)
     for op in function.body.block.ops:
         if isinstance(op, TensorCallOp | CallOp):
-            arguments = op.call_arguments if isinstance(op, CallOp) else op.arguments
-            if parts := parts_of(op.callee.data, arguments):
+            if parts := parts_of(op.callee.data, op.call_arguments):
                 for part in parts:
                     yield from _calls(module, part)
             else:

@@ -257,6 +257,11 @@ class TensorCallOp(IRDLOperation):
             result_types=[list(result_types)],
         )
 
+    @property
+    def call_arguments(self) -> DictionaryAttr:
+        """The arguments by name, as `kernel.call` calls them."""
+        return self.arguments
+
     def verify_(self) -> None:
         verify_call(self.callee.data, self.arguments, self.inputs)
         verify_parts(self, self.callee.data, self.arguments, self.inputs, self.result_types)

@@ -78,12 +78,6 @@ def verify_parts(
 
 
 def _is_one_bool(types: Sequence[Attribute]) -> bool:
-    return (
-        all(
-            isinstance(each, TensorType | MemRefType)
-            and each.element_type == i1
-            and all(extent == 1 for extent in shape_of(each))
-            for each in types
-        )
-        and len(types) == 1
-    )
+    if len(types) != 1 or not isinstance(type := types[0], TensorType | MemRefType):
+        return False
+    return type.element_type == i1 and all(extent == 1 for extent in shape_of(type))

@@ -67,8 +67,7 @@ def _run_call(
     call: Call, history: History, op: TensorCallOp | CallOp, inputs: Sequence[Array]
 ) -> Sequence[Array]:
     """What a call gives: `call` runs operators of PyTorch, parts of the program run here."""
-    arguments = op.call_arguments if isinstance(op, CallOp) else op.arguments
-    functions = part_functions(op, op.callee.data, arguments)
+    functions = part_functions(op, op.callee.data, op.call_arguments)
     if not functions:
         return call(op, inputs)
     module = op.get_toplevel_object()

@@ -129,11 +129,10 @@ def run_in_pytorch(op: TensorCallOp | CallOp, inputs: Sequence[Array]) -> list[A
     """What PyTorch makes of a call of any IR. Raises `interpreter.ProgramError` where it fails."""
     given = [tensor_of(value, v.type) for value, v in zip(inputs, op.inputs, strict=True)]
     results = op.outputs if isinstance(op, CallOp) else op.results
-    arguments = op.call_arguments if isinstance(op, CallOp) else op.arguments
     step = read_call(
         {
             "call": op.callee.data,
-            "arguments": call_data(arguments, [{"argument": i} for i in range(len(given))]),
+            "arguments": call_data(op.call_arguments, [{"argument": i} for i in range(len(given))]),
             "results": [{"buffer": i} for i in range(len(results))],
         }
     )
