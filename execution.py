@@ -67,10 +67,14 @@ class Code:
         self._lock = threading.Lock()
 
     @cached_property
+    def data(self) -> Mapping[str, Any]:
+        """The plan as JSON data."""
+        return compile_module(self.module, self.target, self.schedule, self.compilation).plan
+
+    @cached_property
     def plan(self) -> Plan:
         """The compiled program as data."""
-        compiled = compile_module(self.module, self.target, self.schedule, self.compilation)
-        return Plan.from_data(compiled.plan)
+        return Plan.from_data(self.data)
 
     @cached_property
     def executable(self) -> CpuProgram | CudaProgram:
@@ -108,7 +112,7 @@ class Code:
                 return self.executable(*arguments, given=given)
             return self.executable(*arguments)
         except EmptySize as found:
-            return self._without(found.number).run(arguments, found.given)
+            return self.without(found.number).run(arguments, found.given)
 
     @cached_property
     def _buckets(self) -> Buckets | None:
@@ -131,13 +135,17 @@ class Code:
             return self._suited[bucket]
 
     @property
-    def compiled_for(self) -> list[dict[str, int]]:
-        """The hints of its sizes, and those of the buckets that it was compiled for since."""
-        codes = dict.fromkeys([self, *self._suited.values()])
-        names = [size.name for size in self.plan.sizes]
-        return [dict(zip(names, size_hints(code.module), strict=True)) for code in codes]
+    def codes(self) -> list[Code]:
+        """This one, and those for the buckets that it was compiled for since."""
+        return [*dict.fromkeys([self, *self._suited.values()])]
 
-    def _without(self, size: int) -> Code:
+    @property
+    def compiled_for(self) -> list[dict[str, int]]:
+        """The hints of the sizes of each of `codes`."""
+        names = [size.name for size in self.plan.sizes]
+        return [dict(zip(names, size_hints(code.module), strict=True)) for code in self.codes]
+
+    def without(self, size: int) -> Code:
         """The program for which a size is 0, compiled when it is first needed."""
         if size not in self._empty:
             module = without_size(self.module, size)

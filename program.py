@@ -9,10 +9,12 @@ program.report()                # decisions, kernels, times
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -167,6 +169,17 @@ class Program(ExecutionPlan):
         (output,) = outputs
         whole = output.source == "result" and output.view is None and output.layout is None
         return output.index if whole else None
+
+    def save(self, path: str | os.PathLike[str], *, private_key: bytes | None = None) -> None:
+        """Write the program to a file that `deplo.runtime.load` runs without PyTorch and without a compiler.
+
+        It holds plans and machine code for `target`, of a program with dynamic sizes for the sizes that it
+        was compiled for so far, and the parameters. With a `private_key`, the 32 bytes of an Ed25519 key, it
+        is signed. Raises UsageError, which lists what a file cannot say, such as calls of PyTorch;
+        MissingEnvironmentError without a linker.
+        """
+        write = import_module(".saving.program_file", __package__).save
+        write([self], path, Path(path).stem, private_key)
 
     def graphed(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """Record a call as a CUDA graph; gives a function that replays it on inputs of the same shapes.

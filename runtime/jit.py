@@ -75,8 +75,7 @@ def make_task(
 @cache
 def driver(arguments: int) -> Driver:
     """The driver of kernels with so many buffers and sizes."""
-    name = _driver_name(arguments)
-    compiled = compile_kernel(name, _driver_source(name, arguments))
+    compiled = compile_kernel(*driver_text(arguments))
     return Driver(compiled.address, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compiled.address))
 
 
@@ -86,7 +85,7 @@ def group_driver() -> Driver:
 
     A thread begins with the launch of its own number, goes on with the next, and waits in between for nobody.
     """
-    compiled = compile_kernel("deplo_drive_group", _GROUP)
+    compiled = compile_kernel("deplo_drive_group", GROUP)
     return Driver(compiled.address, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compiled.address))
 
 
@@ -106,7 +105,7 @@ def make_group(
     return array.array("q", (len(tasks), 0, thread_number, *pairs))
 
 
-_GROUP = f"""
+GROUP = f"""
 define void @deplo_drive_group(ptr %group) {{
   %count = load i64, ptr %group
   %drawn = getelementptr i64, ptr %group, i64 1
@@ -144,18 +143,18 @@ done:
 """
 
 
-def _driver_name(arguments: int) -> str:
-    return f"deplo_drive_{arguments}"
+def driver_text(arguments: int) -> tuple[str, str]:
+    """The name and the LLVM IR of the driver of kernels with so many buffers and sizes.
 
-
-def _driver_source(name: str, arguments: int) -> str:
-    """A pointer is passed as an i64, which is the same to the machines there are."""
+    A pointer is passed as an i64, which is the same to the machines there are.
+    """
+    name = f"deplo_drive_{arguments}"
     loads = "\n".join(
         f"  %p{n} = getelementptr i64, ptr %task, i64 {n}\n  %w{n} = load i64, ptr %p{n}"
         for n in range(TASK_WORDS + arguments)
     )
     own = "".join(f"i64 %w{TASK_WORDS + n}, " for n in range(arguments))
-    return f"""
+    text = f"""
 define void @{name}(ptr %task) {{
 {loads}
   %kernel = inttoptr i64 %w0 to ptr
@@ -209,6 +208,7 @@ done:
 }}
 declare i64 @llvm.smin.i64(i64, i64)
 """
+    return name, text
 
 
 def compile_kernel(name: str, source: str) -> CompiledKernel:
@@ -220,6 +220,17 @@ def compile_kernel(name: str, source: str) -> CompiledKernel:
         return _kernels[key]
 
 
+def adopt(name: str, source: str, address: int, keep_alive: object) -> None:
+    """Have `compile_kernel` give machine code that is there already."""
+    with _lock:
+        _kernels.setdefault((name, source), CompiledKernel(name, address, keep_alive))
+
+
+def is_known(name: str, source: str) -> bool:
+    """Whether the machine code of a function is there."""
+    return (name, source) in _kernels
+
+
 def begin(source: str) -> object:
     """Begin to compile an LLVM IR module in the background, for whoever keeps what this gives."""
     return _background.begin(source)
@@ -227,7 +238,7 @@ def begin(source: str) -> object:
 
 def begin_driver(arguments: int) -> object:
     """Begin to compile the driver of kernels with so many buffers and sizes."""
-    return begin(_driver_source(_driver_name(arguments), arguments))
+    return begin(driver_text(arguments)[1])
 
 
 def compile_object(source: str) -> bytes:
@@ -259,11 +270,29 @@ def assembly(source: str, architecture: str = "", core: str = "") -> str:
     return machine.emit_assembly(module)
 
 
+def object_for(source: str, architecture: str, core: str, features: Sequence[str]) -> bytes:
+    """The object file of an LLVM IR module for another CPU: LLVM's `core`, which has `features` besides."""
+    module, machine = _optimized(source, *_machine_of(architecture, core, features))
+    return machine.emit_object(module)
+
+
 def host_cpu() -> tuple[str, str, str]:
     """What machine code for this CPU depends on: its name, its features, and the compiler's version."""
     binding, _ = _machine()
     version = ".".join(map(str, binding.llvm_version_info))
     return binding.get_host_cpu_name(), _features(binding), version
+
+
+def host_architecture() -> str:
+    """LLVM's name of this machine's architecture."""
+    binding, _ = _machine()
+    return binding.get_process_triple().partition("-")[0]
+
+
+def host_features() -> list[str]:
+    """LLVM's names of what this CPU has, all of which machine code for it may use."""
+    binding, _ = _machine()
+    return [name for name, has in binding.get_host_cpu_features().items() if has]
 
 
 def _features(binding: Any) -> str:
@@ -329,13 +358,14 @@ def _machine() -> tuple[Any, Any]:
     return binding, machine
 
 
-def _machine_of(architecture: str, core: str) -> tuple[Any, Any]:
-    """What makes code for another CPU, which cannot be run here."""
+def _machine_of(architecture: str, core: str, more: Sequence[str] = ()) -> tuple[Any, Any]:
+    """What makes code for another CPU, which cannot be run here; it may have `more` than its core has."""
     binding, _ = _machine()
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
     target: Any = binding.Target.from_triple(f"{architecture}-unknown-linux-gnu")
-    features = "-prefer-256-bit" if architecture == "x86_64" else ""
+    listed = [f"+{name}" for name in more]
+    features = ",".join([*listed, *(["-prefer-256-bit"] if architecture == "x86_64" else [])])
     return binding, target.create_target_machine(cpu=core, features=features, opt=3, reloc="pic")
 
 

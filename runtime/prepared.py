@@ -180,7 +180,7 @@ def deplo_run() -> Callable[[int, bytes], int]:
 
     It writes to `values` if there are loops, so these must be bytes that nobody else has.
     """
-    compiled = jit.compile_kernel("deplo_run", _RUN)
+    compiled = jit.compile_kernel("deplo_run", RUN)
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p)
     return kind(compiled.address)
 
@@ -193,7 +193,7 @@ _HEAD = 6
 # next is in its group, the head of its task, and how many arguments it has and which. A step with 0 in place
 # of a driver moves places: how many words and steps to go back, the position of the number of turns left,
 # and how many moves there are and which.
-_RUN = f"""
+RUN = f"""
 define i64 @deplo_run(ptr noalias %program, ptr noalias %values) {{
   %count = load i64, ptr %program
   %program1 = getelementptr i64, ptr %program, i64 1

@@ -18,6 +18,7 @@ from . import (
     compile_command,
     doctor_command,
     explain_command,
+    inspect_command,
     reduce_command,
     repro_command,
     run_command,
@@ -103,7 +104,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     tune_command.add_options(command)
     command.set_defaults(handler=tune_command.main)
-    for module in (cache_command, doctor_command, repro_command, reduce_command):
+    for module in (inspect_command, cache_command, doctor_command, repro_command, reduce_command):
         command = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP)
         module.add_options(command)
         command.set_defaults(handler=module.main, verbose=0)

@@ -29,6 +29,7 @@ from ..passes.pipelines import DEFAULT_CUDA_TARGET
 from ..program import Program, module_for
 from ..program_stages import make_context, passes_to
 from ..program_texts import text_of
+from . import saving_option
 from .compiling import add_compile_options, capture_source, load, progress
 from .console import write_output
 from .executors import make_checker
@@ -40,7 +41,7 @@ from .standalone_c import standalone_c_source
 from .target_option import add_target_option
 
 NAME = "compile"
-HELP = "compile a program and print it at one stage"
+HELP = "compile a program, and print it at one stage or save it"
 
 CPU_ENDS = ("llvm", "asm", "mlir", "c")
 """The stages that only programs for the CPU have."""
@@ -65,13 +66,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the stage to print (cuda, or llvm for cpu; asm is the machine code for this CPU, mlir upstream "
         "dialects alone, c those as C11 with OpenMP)",
     )
-    add_target_option(parser)
+    add_target_option(parser, several=True)
     parser.add_argument(
         "--stop-after", metavar="PASS", help="print the program as this pass leaves it"
     )
     parser.add_argument("--passes", metavar="LETTERS", help=GROUPS_HELP)
     add_compile_options(parser)
-    parser.add_argument("-o", dest="output", metavar="FILE", help="write there, not to stdout")
+    parser.add_argument("-o", dest="output", metavar="FILE", help=saving_option.HELP)
     parser.add_argument(
         "--dump-dir", metavar="DIR", type=Path, help="write every stage and kernel below DIR"
     )
@@ -222,7 +223,10 @@ class _Continued(Instrument):
 
 
 def main(options: argparse.Namespace) -> int:
-    """Compile and print."""
+    """Compile, and print or save."""
+    if saving_option.is_asked_for(options):
+        saving_option.save_program(options)
+        return 0
     if options.json and options.check_each_pass:
         raise UsageError("--check-each-pass goes with printing a stage, not with --json")
     target, stage = choose(options)

@@ -13,9 +13,14 @@ from ..passes.pipelines import DEFAULT_CUDA_TARGET
 class TargetNames(Container[str]):
     """The names of targets, of which a usage line lists those of `TARGETS`."""
 
+    def __init__(self, *, several: bool = False):
+        """`several` names may stand with commas between them."""
+        self._several = several
+
     def __contains__(self, name: object) -> bool:
         try:
-            return isinstance(name, str) and bool(get_target(name))
+            names = str(name).split(",") if self._several else [str(name)]
+            return all(map(get_target, names))
         except UsageError:
             return False
 
@@ -23,24 +28,25 @@ class TargetNames(Container[str]):
         yield from TARGETS
 
 
-def _target(name: str) -> str:
-    """The name of a target; one of a CPU that is none is an error with the names of cores."""
-    if name.startswith("cpu:"):
-        try:
-            get_target(name)
-        except UsageError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-    return name
+def _target(names: str) -> str:
+    """The name of a target, or several; one of a CPU that is none is an error with the names of cores."""
+    for name in names.split(","):
+        if name.startswith("cpu:"):
+            try:
+                get_target(name)
+            except UsageError as error:
+                raise argparse.ArgumentTypeError(str(error)) from error
+    return names
 
 
-def add_target_option(parser: argparse.ArgumentParser) -> None:
-    """Add `--target`."""
+def add_target_option(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """Add `--target`; it may name `several` targets, with commas between them."""
     parser.add_argument(
         "--target",
-        choices=TargetNames(),
+        choices=TargetNames(several=several),
         type=_target,
         help=f"machine to compile for ({DEFAULT_CUDA_TARGET}); cpu is this one, cpu:znver4 or "
-        "cpu:neoverse-v2 one with that core",
+        f"cpu:neoverse-v2 one with that core{'; -o FILE.deplo takes A,B for several' if several else ''}",
     )
 
 

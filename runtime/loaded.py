@@ -1,0 +1,332 @@
+"""`deplo.runtime.load`: a program from a file, which runs with numpy alone: no compiler, no PyTorch.
+
+    program = deplo.runtime.load("mlp.deplo")
+    program(np.ones((8, 64), np.float32))       # as the program that was saved: same tree, dtypes and shapes
+
+Arguments are numpy arrays, or arrays of other libraries on the CPU (DLPack); results are numpy arrays. An
+array of bfloat16 is one of its bits, uint16.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import MissingEnvironmentError, UsageError
+from .buckets import Buckets
+from .cpu import CpuProgram
+from .cpu_features import machine, missing
+from .linked_code import load_code, texts_of
+from .outputs import check_value, value_of
+from .plan import Plan
+from .program_file import WEIGHTS, ProgramFile, read_program_file
+from .safetensors import read as read_safetensors
+from .sizes import EmptySize
+from .trees import count, flatten, unflatten
+
+INVALID = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError)
+"""What reading data raises that has not the form it should have."""
+
+
+def load(
+    path: str | os.PathLike[str], *, target: str | None = None, public_key: bytes | None = None
+) -> LoadedProgram:
+    """The program in a file that `Program.save` or `deplo compile -o x.deplo` wrote.
+
+    Of what it was compiled for, it is the first that this machine can run, or the one named `target`. A file
+    holds machine code: load one only if you trust its origin. Digests tell damage, not malice; with a
+    `public_key`, the 32 bytes of an Ed25519 key, the file must be signed by its owner. Raises UsageError for
+    what is no sound file, MissingEnvironmentError where this machine cannot run it. Nothing is written.
+    """
+    file = read_program_file(path, public_key)
+    try:
+        interface = Interface.read(file)
+        chosen = _choose(file, target)
+        return LoadedProgram(file, interface, chosen)
+    except INVALID as error:
+        raise _invalid(file, error) from error
+
+
+@dataclass(frozen=True)
+class Interface:
+    """How inputs and outputs stand for the arguments and results of a plan."""
+
+    name: str
+    inputs: Any
+    """The tree of positional and of named inputs."""
+    outputs: Any
+    arguments: Sequence[Mapping[str, Any]]
+    """Of each, its `name`, and its `input`, a number, or its `weight`, a name."""
+    constants: Mapping[int, Any]
+    """Inputs that must have these values."""
+    strides: Mapping[int, Sequence[int]]
+    """Inputs that must have these strides, in elements."""
+    values: Sequence[Mapping[str, Any]]
+    updates: Sequence[Mapping[str, Any]]
+    """Arguments that the program changes: `argument`, the new `value`, and whether it is `assigned`."""
+
+    @staticmethod
+    def read(file: ProgramFile) -> Interface:
+        """The interface that a file says."""
+        said = file.manifest["interface"]
+        read = Interface(
+            str(said["name"]),
+            said["inputs"],
+            said["outputs"],
+            said["arguments"],
+            {int(place): value for place, value in said["constants"].items()},
+            {int(place): strides for place, strides in said["strides"].items()},
+            said["values"],
+            said["updates"],
+        )
+        inputs = count(read.inputs)
+        if not isinstance(said["name"], str) or count(read.outputs) != len(read.values):
+            raise ValueError("it has no name, or its outputs have another number than their tree")
+        places = [each["input"] for each in read.arguments if "input" in each]
+        if any(not 0 <= place < inputs for place in (*places, *read.constants, *read.strides)):
+            raise ValueError("an argument is an input that there is not")
+        return read
+
+
+def _choose(file: ProgramFile, name: str | None) -> Mapping[str, Any]:
+    """What the file holds for this machine, or under a name."""
+    reasons: list[str] = []
+    for target in file.manifest["targets"]:
+        if name not in (None, target["name"]):
+            continue
+        if (reason := _obstacle(target)) is None:
+            return target
+        reasons.append(f"{target['name']} {reason}")
+    if not reasons:
+        listed = ", ".join(target["name"] for target in file.manifest["targets"])
+        raise UsageError(f"{file.path} has no target {name!r}; it has {listed}")
+    raise MissingEnvironmentError(f"{file.path} does not run on this machine: {'; '.join(reasons)}")
+
+
+def _obstacle(target: Mapping[str, Any]) -> str | None:
+    """Why this machine does not run what was compiled for a target, or None."""
+    if target["kind"] != "cpu":
+        return "is for a GPU, for which files can be made and not loaded yet"
+    if target["machine"] != machine():
+        return f"is for {target['machine']}, this machine is {machine()}"
+    if lacking := missing(target["features"]):
+        return f"needs a CPU with {', '.join(lacking)}"
+    return None
+
+
+class LoadedProgram:
+    """A program from a file; call it like the one that was saved."""
+
+    def __init__(self, file: ProgramFile, interface: Interface, target: Mapping[str, Any]):
+        self.file, self.interface = file, interface
+        self.target = str(target["name"])
+        held = read_safetensors(file.members[WEIGHTS]) if WEIGHTS in file.members else {}
+        self._arrays = [
+            held[each["weight"]] if "weight" in each else None for each in interface.arguments
+        ]
+        self._variants = [_Variant(file, each) for each in target["variants"]]
+        self._first = self._variants[0]
+        plan = self._first.plan
+        if len(plan.arguments) != len(interface.arguments):
+            raise ValueError("its plan takes other arguments than it says")
+        for each in (*interface.values, *(update["value"] for update in interface.updates)):
+            counts = {"result": len(plan.results), "argument": len(plan.arguments)}
+            check_value(each, counts | {"output": len(interface.values) + len(interface.updates)})
+        self._buckets = None
+        if len(self._variants) > 1 and all(size.argument is not None for size in plan.sizes):
+            self._buckets = Buckets(plan.sizes, self._first.hints)
+        _ = self._first.program
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that calls run, as long as sizes do not ask for another."""
+        return self._first.plan
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program. Raises UsageError if the inputs do not fit what it was compiled for."""
+        arguments = self._arguments(flatten(self.interface.inputs, (args, kwargs), "the inputs"))
+        changed = {each["argument"] for each in self.interface.updates if not each["assigned"]}
+        if changed:
+            self._check_changed(arguments, changed)
+        passed = [
+            _parts(value) if "complex" in said else value
+            for value, said in zip(arguments, self.interface.arguments, strict=True)
+        ]
+        return self._returned(self._run(passed), arguments, changed)
+
+    def _run(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        variant = self._first
+        if self._buckets is not None:
+            bucket = self._buckets.of(arguments)
+            variant = next((each for each in self._variants if each.hints == bucket), variant)
+        while True:
+            try:
+                return variant.program(*arguments)
+            except EmptySize as found:
+                variant = variant.without(found.number)
+
+    def _arguments(self, flat: Sequence[Any]) -> list[Any]:
+        """The arrays of all arguments of the plan, of the flattened inputs of a call."""
+        for place, expected in self.interface.constants.items():
+            if flat[place] != expected or type(flat[place]) is not type(expected):
+                raise UsageError(
+                    f"input {place} is {flat[place]!r}, but the program was compiled for {expected!r}"
+                )
+        arguments: list[Any] = []
+        for said, held in zip(self.interface.arguments, self._arrays, strict=True):
+            arguments.append(held if "weight" in said else _array(said["name"], flat[said["input"]]))
+        for place, said in enumerate(self.interface.arguments):
+            wanted = self.interface.strides.get(said.get("input", -1))
+            if wanted is not None:
+                _check_strides(said["name"], arguments[place], wanted)
+        return arguments
+
+    def _returned(
+        self, results: Sequence[Any], arguments: Sequence[Any], changed: set[int]
+    ) -> Any:
+        """The outputs; arguments that the program changes get their new values."""
+        flat: list[Any] = []
+        sources = {"result": results, "argument": arguments, "output": flat}
+        for each in self.interface.values:
+            flat.append(value_of(each, sources))
+        copied: list[tuple[Any, Any]] = []
+        for each in self.interface.updates:
+            place, said = each["argument"], each["value"]
+            value = value_of(said, sources)
+            flat.append(value)
+            if each["assigned"]:
+                self._arrays[place] = value
+            elif value is not arguments[place]:
+                moves = said.get("from") == "argument" and said["index"] in changed
+                copied.append((arguments[place], value.copy() if moves else value))
+        for target, value in copied:
+            target[...] = value
+        return unflatten(self.interface.outputs, iter(flat))
+
+    def _check_changed(self, arguments: Sequence[Any], changed: set[int]) -> None:
+        """Raise UsageError if a changed array may not be, or shares memory with another argument."""
+        for place in changed:
+            name, array = self.interface.arguments[place]["name"], arguments[place]
+            if not array.flags.writeable:
+                raise UsageError(f"argument '{name}': the program changes it, and it is read only")
+            for other, value in enumerate(arguments):
+                if other != place and np.may_share_memory(array, value):
+                    shared = self.interface.arguments[other]["name"]
+                    raise UsageError(
+                        f"argument '{name}': the program changes it, and it may share memory with "
+                        f"'{shared}'; pass a copy"
+                    )
+
+
+class _Variant:
+    """One plan of a program, with its code: for sizes like its hints."""
+
+    def __init__(self, file: ProgramFile, said: Mapping[str, Any]):
+        self._file = file
+        self._code = str(said["code"])
+        self.hints = tuple(map(int, said["hints"]))
+        self.plan = Plan.from_data(json.loads(bytes(file.members[said["plan"]])))
+        self._empty = {int(n): _Variant(file, each) for n, each in said["without"].items()}
+
+    @cached_property
+    def program(self) -> CpuProgram:
+        """The plan, ready to run."""
+        load_code(self._file.members[self._code], texts_of(self.plan))
+        return CpuProgram(self.plan)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What it is, as JSON data."""
+        named = zip((size.name for size in self.plan.sizes), self.hints, strict=True)
+        return {
+            "kernels": sum(len(plan.kernels) for plan in self.plan.whole),
+            "launches": sum(plan.launch_count() for plan in self.plan.whole),
+            "code_bytes": len(self._file.members[self._code]),
+            "hints": dict(named),
+        }
+
+    def without(self, size: int) -> _Variant:
+        """The program for which a size is 0."""
+        if size not in self._empty:
+            raise UsageError(
+                f"'{self.plan.sizes[size].name}' is 0, for which the program was not saved"
+            )
+        return self._empty[size]
+
+
+def described(file: ProgramFile) -> dict[str, Any]:
+    """What a file holds, as JSON data. Raises UsageError for what is no sound file."""
+    try:
+        interface = Interface.read(file)
+        plans = {
+            target["name"]: [_Variant(file, each) for each in target["variants"]]
+            for target in file.manifest["targets"]
+        }
+        first = next(iter(plans.values()))[0].plan
+        held = read_safetensors(file.members[WEIGHTS]) if WEIGHTS in file.members else {}
+        return {
+            "name": interface.name,
+            "deplo": str(file.manifest["deplo"]),
+            "bytes": file.path.stat().st_size,
+            "inputs": [f"{a.name}: {a.said}" for a in first.arguments if a.kind == "input"],
+            "outputs": [str(first.array(ref)) for ref in first.results],
+            "weights": [f"{name}: {value.dtype}{list(value.shape)}" for name, value in held.items()],
+            "targets": [
+                {
+                    "name": target["name"],
+                    "machine": target["machine"],
+                    "features": target["features"],
+                    "runs": _obstacle(target),
+                    "variants": [each.described for each in plans[target["name"]]],
+                }
+                for target in file.manifest["targets"]
+            ],
+        }
+    except INVALID as error:
+        raise _invalid(file, error) from error
+
+
+def _invalid(file: ProgramFile, error: Exception) -> UsageError:
+    what = f"{type(error).__name__}: {error}"
+    return UsageError(f"{file.path} is not a program that deplo can load ({what}); save it again")
+
+
+def _array(name: str, value: Any) -> Any:
+    """An argument as a numpy array, in the memory that it has."""
+    if isinstance(value, np.ndarray | np.generic) or not hasattr(value, "__dlpack__"):
+        return value
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"argument '{name}': a {type(value).__name__} that numpy cannot read ({error})"
+        ) from error
+
+
+def _parts(value: Any) -> Any:
+    """A complex array as a real one with an axis more, of the parts of each number."""
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "c":
+        array = np.ascontiguousarray(value)
+        return array.view(array.real.dtype).reshape(*value.shape, 2)
+    return value
+
+
+def _check_strides(name: str, value: Any, wanted: Sequence[int]) -> None:
+    """Raise UsageError for an array that lies otherwise in memory than the program reads it."""
+    if not isinstance(value, np.ndarray) or value.ndim != len(wanted):
+        return  # other checks say so
+    strides = [stride // value.itemsize for stride in value.strides]
+    axes = zip(value.shape, strides, wanted, strict=True)
+    if value.size and any(n != 1 and has != needs for n, has, needs in axes):
+        raise UsageError(
+            f"argument '{name}' must have strides {list(wanted)} in elements, as when compiled; it has "
+            f"{strides}: pass a copy that lies so"
+        )
+
+

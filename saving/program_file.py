@@ -1,0 +1,232 @@
+"""`Program.save`: a compiled program as a file, which `runtime/loaded.py` runs without a compiler."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..analysis.sizes import size_hints
+from ..errors import UsageError
+from ..execution import Code
+from ..frontend.capture import Captured
+from ..frontend.complex_graphs import parts_of
+from ..machine.cpus import Cpu
+from ..program import Program
+from ..runtime import jit, safetensors
+from ..runtime.cpu_features import missing, plain
+from ..runtime.linked_code import texts_of
+from ..runtime.plan import Plan
+from ..runtime.program_file import MANIFEST, VERSION, WEIGHTS, ed25519
+from .interface import interface_of, weight_names
+from .linker import link
+
+EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The time of all members: the same program gives the same file."""
+
+
+def save(
+    programs: Sequence[Program],
+    path: str | os.PathLike[str],
+    name: str,
+    private_key: bytes | None = None,
+) -> None:
+    """Write one program, compiled for one or more targets, to a file.
+
+    With a `private_key`, the 32 bytes of an Ed25519 key, the file is signed. Raises UsageError, which lists
+    what of the program a file cannot say; MissingEnvironmentError without a linker or NVRTC.
+    """
+    captured = programs[0].captured
+    _check_calls(programs)
+    members: dict[str, bytes] = {}
+    interface = interface_of(captured, name)
+    targets = [_target(program, members) for program in programs]
+    if weights := _weights(captured):
+        members[WEIGHTS] = safetensors.written(weights)
+    manifest = {
+        "version": VERSION,
+        "deplo": version("deplo"),
+        "interface": interface,
+        "targets": targets,
+        "members": {each: hashlib.sha256(data).hexdigest() for each, data in members.items()},
+    }
+    _write(Path(path), json.dumps(manifest, separators=(",", ":")).encode(), members, private_key)
+
+
+def _check_calls(programs: Sequence[Program]) -> None:
+    """Raise UsageError if a program needs PyTorch, with the lines that do."""
+    for program in programs:
+        calls = {call.operator for plan in program.plan.whole for call in plan.calls}
+        if not calls:
+            continue
+        where = {each.operator: each.where for each in program.fallbacks}
+        lines = [f"  {each}{_at(where.get(each, ()))}" for each in sorted(calls)]
+        raise UsageError(
+            "a program that is saved runs without PyTorch, and this one has it run calls, or finds sizes and "
+            "takes branches by what is in its data (deplo.…):\n" + "\n".join(lines)
+        )
+
+
+def _at(lines: Sequence[str]) -> str:
+    return f" at {', '.join(dict.fromkeys(lines))}" if lines else ""
+
+
+def _weights(captured: Captured) -> dict[str, tuple[str, Any]]:
+    """The tensors that a program holds, by name, each with its dtype; complex ones as pairs of reals."""
+    found: dict[str, tuple[str, Any]] = {}
+    for i, name in weight_names(captured).items():
+        tensor = parts_of(captured.tensors[captured.arguments[i].name].detach().cpu()).contiguous()
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        bits = tensor.view(torch.int16) if tensor.dtype is torch.bfloat16 else tensor
+        found[name] = dtype, bits.numpy()
+    return found
+
+
+# --------------------------------------------------------------------------- targets
+
+
+@dataclass
+class _Codes:
+    """The variants of a program on a CPU, whose members stand in one folder."""
+
+    folder: str
+    cpu: Cpu | None
+    """The CPU, if it is not this one."""
+    members: dict[str, bytes]
+    known: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
+
+    def variant(self, code: Code) -> dict[str, Any]:
+        """A plan and its machine code."""
+        if (found := self.known.get(id(code))) is not None:
+            return found
+        prefix = f"{self.folder}/{len(self.known)}"
+        said = self.known[id(code)] = {
+            "plan": f"{prefix}/plan.json",
+            "code": f"{prefix}/code.so",
+            "hints": list(size_hints(code.module)),
+            "without": {},
+        }
+        data = code.data
+        plan = Plan.from_data(data)
+        architecture, core, more = _levels(self.cpu)
+        texts = texts_of(plan)
+        objects = [
+            jit.compile_object(text)
+            if self.cpu is None
+            else jit.object_for(text, architecture, core, more)
+            for text in texts.values()
+        ]
+        self.members[said["code"]] = link(objects, architecture)
+        machine = self.folder if self.cpu else " ".join(jit.host_cpu())
+        stripped = _without_sources(data, machine)
+        self.members[said["plan"]] = json.dumps(stripped, separators=(",", ":")).encode()
+        for number, size in enumerate(plan.sizes):
+            if size.argument is not None and size.minimum == 0:
+                said["without"][str(number)] = self.variant(code.without(number))
+        return said
+
+
+def _target(program: Program, members: dict[str, bytes]) -> dict[str, Any]:
+    """What a file says of a program on one target; its members are added."""
+    target = program.target
+    if target.is_gpu:
+        return _gpu_target(program, members)
+    foreign = None if target.name == "cpu" else target.cpu
+    codes = _Codes(target.name.replace(":", "-").replace("=", "-"), foreign, members)
+    architecture, _, _ = _levels(foreign)
+    return {
+        "name": target.name,
+        "kind": "cpu",
+        "machine": architecture,
+        "features": _features(foreign),
+        "variants": [codes.variant(code) for code in program.code.codes],
+    }
+
+
+LEVELS = {
+    "sse2": ("x86_64", "x86-64", ""),
+    "avx2": ("x86_64", "x86-64-v3", "avx avx2 bmi bmi2 f16c fma lzcnt movbe popcnt sse4.2"),
+    "avx512": (
+        "x86_64",
+        "x86-64-v4",
+        "avx avx2 bmi bmi2 f16c fma lzcnt movbe popcnt sse4.2 avx512f avx512bw avx512cd avx512dq avx512vl",
+    ),
+    "neon": ("aarch64", "generic", "neon"),
+}
+"""What code in a file needs of a CPU with such vectors: LLVM's architecture and core, and the features that
+this core has (x86-64 psABI, "Micro-Architecture Levels")."""
+
+PAIRS, TILES = ("avx512bf16",), ("amx-tile", "amx-bf16")
+
+
+def _levels(cpu: Cpu | None) -> tuple[str, str, tuple[str, ...]]:
+    """LLVM's architecture and core, and what the CPU has besides, for a CPU that is not this one."""
+    if cpu is None:
+        return jit.host_architecture(), "", ()
+    architecture, core, _ = LEVELS["avx512" if cpu.mma else cpu.name]
+    more = PAIRS if cpu.pairs or cpu.mma else ()
+    return architecture, core, (*more, *(TILES if cpu.mma else ()))
+
+
+def _features(cpu: Cpu | None) -> list[str]:
+    """The features that the code needs. Of this CPU's, those are left out of which Linux says nothing."""
+    if cpu is None:
+        own = jit.host_features()
+        return sorted({plain(each) for each in own} - set(map(plain, missing(own))))
+    _, _, features = LEVELS["avx512" if cpu.mma else cpu.name]
+    return sorted(map(plain, (*features.split(), *_levels(cpu)[2])))
+
+
+def _without_sources(data: Mapping[str, Any], machine: str) -> dict[str, Any]:
+    """A plan whose kernels have digests in place of their sources: what they are found by when loaded."""
+
+    def digest(text: str) -> str:
+        return hashlib.sha256(f"{machine}\0{text}".encode()).hexdigest()
+
+    kernels = [{**kernel, "source": digest(kernel["source"])} for kernel in data["kernels"]]
+    parts = {n: _without_sources(part, machine) for n, part in data.get("parts", {}).items()}
+    return {**data, "target": "cpu", "kernels": kernels, **({"parts": parts} if parts else {})}
+
+
+def _gpu_target(program: Program, members: dict[str, bytes]) -> dict[str, Any]:
+    raise UsageError("programs for a GPU cannot be saved yet; compile for a CPU")
+
+
+# --------------------------------------------------------------------------- writing
+
+
+def _write(
+    path: Path, manifest: bytes, members: Mapping[str, bytes], private_key: bytes | None
+) -> None:
+    """Write the zip beside its place and move it there: nobody sees half a file."""
+    comment = f"deplo {hashlib.sha256(manifest).hexdigest()}"
+    if private_key is not None:
+        comment += f" {_signature(manifest, private_key)}"
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED) as archive:
+            for name, data in {MANIFEST: manifest, **members}.items():
+                archive.writestr(zipfile.ZipInfo(name, EPOCH), data)
+            archive.comment = comment.encode()
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _signature(manifest: bytes, private_key: bytes) -> str:
+    keys, _ = ed25519()
+    try:
+        key = keys.Ed25519PrivateKey.from_private_bytes(private_key)
+    except ValueError as error:
+        raise UsageError(f"a private key has 32 bytes, not {len(private_key)}") from error
+    return base64.b64encode(key.sign(manifest)).decode()
