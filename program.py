@@ -181,6 +181,14 @@ class Program(ExecutionPlan):
         write = import_module(".saving.program_file", __package__).save
         write([self], path, Path(path).stem, private_key)
 
+    def save_c_library(self, directory: str | os.PathLike[str], name: str) -> None:
+        """Write `libNAME.so`, which has the parameters, `NAME.h`, and `example.c` into a directory.
+
+        Raises UsageError, which lists what C cannot say; MissingEnvironmentError without a C compiler.
+        """
+        write = import_module(".saving.c_library", __package__).save_c_library
+        write(self, Path(directory), name)
+
     def graphed(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """Record a call as a CUDA graph; gives a function that replays it on inputs of the same shapes.
 

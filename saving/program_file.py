@@ -20,15 +20,14 @@ from ..errors import UsageError
 from ..execution import Code
 from ..frontend.capture import Captured
 from ..frontend.complex_graphs import parts_of
-from ..machine.cpus import Cpu
+from ..machine.targets import Target
 from ..program import Program
-from ..runtime import jit, safetensors
-from ..runtime.cpu_features import missing, plain
+from ..runtime import safetensors
 from ..runtime.linked_code import texts_of
-from ..runtime.plan import Plan
 from ..runtime.program_file import MANIFEST, VERSION, WEIGHTS, ed25519
 from .interface import interface_of, weight_names
 from .linker import link
+from .machine_code import code_target, compiled, described, features_of
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of all members: the same program gives the same file."""
@@ -46,11 +45,11 @@ def save(
     what of the program a file cannot say; MissingEnvironmentError without a linker or NVRTC.
     """
     captured = programs[0].captured
-    _check_calls(programs)
+    check_calls(programs)
     members: dict[str, bytes] = {}
     interface = interface_of(captured, name)
     targets = [_target(program, members) for program in programs]
-    if weights := _weights(captured):
+    if weights := weights_of(captured):
         members[WEIGHTS] = safetensors.written(weights)
     manifest = {
         "version": VERSION,
@@ -62,7 +61,7 @@ def save(
     _write(Path(path), json.dumps(manifest, separators=(",", ":")).encode(), members, private_key)
 
 
-def _check_calls(programs: Sequence[Program]) -> None:
+def check_calls(programs: Sequence[Program]) -> None:
     """Raise UsageError if a program needs PyTorch, with the lines that do."""
     for program in programs:
         calls = {call.operator for plan in program.plan.whole for call in plan.calls}
@@ -80,7 +79,7 @@ def _at(lines: Sequence[str]) -> str:
     return f" at {', '.join(dict.fromkeys(lines))}" if lines else ""
 
 
-def _weights(captured: Captured) -> dict[str, tuple[str, Any]]:
+def weights_of(captured: Captured) -> dict[str, tuple[str, Any]]:
     """The tensors that a program holds, by name, each with its dtype; complex ones as pairs of reals."""
     found: dict[str, tuple[str, Any]] = {}
     for i, name in weight_names(captured).items():
@@ -99,8 +98,7 @@ class _Codes:
     """The variants of a program on a CPU, whose members stand in one folder."""
 
     folder: str
-    cpu: Cpu | None
-    """The CPU, if it is not this one."""
+    target: Target
     members: dict[str, bytes]
     known: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
 
@@ -115,19 +113,10 @@ class _Codes:
             "hints": list(size_hints(code.module)),
             "without": {},
         }
-        data = code.data
-        plan = Plan.from_data(data)
-        architecture, core, more = _levels(self.cpu)
-        texts = texts_of(plan)
-        objects = [
-            jit.compile_object(text)
-            if self.cpu is None
-            else jit.object_for(text, architecture, core, more)
-            for text in texts.values()
-        ]
-        self.members[said["code"]] = link(objects, architecture)
-        machine = self.folder if self.cpu else " ".join(jit.host_cpu())
-        stripped = _without_sources(data, machine)
+        plan, kind = code.plan, code_target(self.target)
+        objects = [compiled(text, *kind) for text in texts_of(plan).values()]
+        self.members[said["code"]] = link(objects, kind[0])
+        stripped = _without_sources(code.data, described(self.target))
         self.members[said["plan"]] = json.dumps(stripped, separators=(",", ":")).encode()
         for number, size in enumerate(plan.sizes):
             if size.argument is not None and size.minimum == 0:
@@ -139,51 +128,15 @@ def _target(program: Program, members: dict[str, bytes]) -> dict[str, Any]:
     """What a file says of a program on one target; its members are added."""
     target = program.target
     if target.is_gpu:
-        return _gpu_target(program, members)
-    foreign = None if target.name == "cpu" else target.cpu
-    codes = _Codes(target.name.replace(":", "-").replace("=", "-"), foreign, members)
-    architecture, _, _ = _levels(foreign)
+        raise UsageError(f"{target.name}: programs for a GPU cannot be saved yet; compile for a CPU")
+    codes = _Codes(target.name.replace(":", "-").replace("=", "-"), target, members)
     return {
         "name": target.name,
         "kind": "cpu",
-        "machine": architecture,
-        "features": _features(foreign),
+        "machine": code_target(target)[0],
+        "features": features_of(target),
         "variants": [codes.variant(code) for code in program.code.codes],
     }
-
-
-LEVELS = {
-    "sse2": ("x86_64", "x86-64", ""),
-    "avx2": ("x86_64", "x86-64-v3", "avx avx2 bmi bmi2 f16c fma lzcnt movbe popcnt sse4.2"),
-    "avx512": (
-        "x86_64",
-        "x86-64-v4",
-        "avx avx2 bmi bmi2 f16c fma lzcnt movbe popcnt sse4.2 avx512f avx512bw avx512cd avx512dq avx512vl",
-    ),
-    "neon": ("aarch64", "generic", "neon"),
-}
-"""What code in a file needs of a CPU with such vectors: LLVM's architecture and core, and the features that
-this core has (x86-64 psABI, "Micro-Architecture Levels")."""
-
-PAIRS, TILES = ("avx512bf16",), ("amx-tile", "amx-bf16")
-
-
-def _levels(cpu: Cpu | None) -> tuple[str, str, tuple[str, ...]]:
-    """LLVM's architecture and core, and what the CPU has besides, for a CPU that is not this one."""
-    if cpu is None:
-        return jit.host_architecture(), "", ()
-    architecture, core, _ = LEVELS["avx512" if cpu.mma else cpu.name]
-    more = PAIRS if cpu.pairs or cpu.mma else ()
-    return architecture, core, (*more, *(TILES if cpu.mma else ()))
-
-
-def _features(cpu: Cpu | None) -> list[str]:
-    """The features that the code needs. Of this CPU's, those are left out of which Linux says nothing."""
-    if cpu is None:
-        own = jit.host_features()
-        return sorted({plain(each) for each in own} - set(map(plain, missing(own))))
-    _, _, features = LEVELS["avx512" if cpu.mma else cpu.name]
-    return sorted(map(plain, (*features.split(), *_levels(cpu)[2])))
 
 
 def _without_sources(data: Mapping[str, Any], machine: str) -> dict[str, Any]:
@@ -195,10 +148,6 @@ def _without_sources(data: Mapping[str, Any], machine: str) -> dict[str, Any]:
     kernels = [{**kernel, "source": digest(kernel["source"])} for kernel in data["kernels"]]
     parts = {n: _without_sources(part, machine) for n, part in data.get("parts", {}).items()}
     return {**data, "target": "cpu", "kernels": kernels, **({"parts": parts} if parts else {})}
-
-
-def _gpu_target(program: Program, members: dict[str, bytes]) -> dict[str, Any]:
-    raise UsageError("programs for a GPU cannot be saved yet; compile for a CPU")
 
 
 # --------------------------------------------------------------------------- writing

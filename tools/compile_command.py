@@ -74,6 +74,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_compile_options(parser)
     parser.add_argument("-o", dest="output", metavar="FILE", help=saving_option.HELP)
     parser.add_argument(
+        "--as", dest="format", choices=saving_option.FORMATS, help=saving_option.AS_HELP
+    )
+    parser.add_argument(
         "--dump-dir", metavar="DIR", type=Path, help="write every stage and kernel below DIR"
     )
     parser.add_argument(
