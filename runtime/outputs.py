@@ -116,7 +116,7 @@ def _size(data: Any, arguments: Sequence[Any]) -> int:
 
 
 def check_value(data: Data, counts: Mapping[str, int]) -> None:
-    """Raise ValueError, KeyError or TypeError unless `data` names one of the sources, of which are `counts`."""
+    """Raise ValueError, KeyError or TypeError unless `data` names what there is, `counts` of each source."""
     if "constant" in data:
         return
     if "size" in data:
