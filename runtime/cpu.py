@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import UsageError
-from . import jit
+from . import native_code
 from .arrays import (
     Library,
     NumpyLibrary,
@@ -75,13 +75,13 @@ class CpuProgram:
         self.plan = plan
         self._default_library = library
         self._kernels = {
-            k.name: CpuKernel(jit.compile_kernel(k.name, k.source), k.messages)
+            k.name: CpuKernel(native_code.compile_kernel(k.name, k.source), k.messages)
             for k in plan.kernels
         }
         self._parts = {name: CpuProgram(part, "torch") for name, part in plan.parts.items()}
         self._stages = stages_of(plan)
         if any(len(group) > 1 for stage in self._stages for group in stage.groups):
-            jit.group_driver()  # now, not in the first call that shares its launches out
+            native_code.group_driver()  # now, not in the first call that shares its launches out
         self._own = threading.local()
         self._ready: dict[int, _Ready] = {}
         self._prepared: tuple[PreparedCall, ...] = ()
@@ -284,7 +284,7 @@ class CpuProgram:
             positions = tuple(map(position, step.arguments))
             sizes = list(map(static, step.sizes))
             kernel = self._kernels[step.kernel]
-            driver = jit.driver(len(positions) + len(sizes))
+            driver = native_code.driver(len(positions) + len(sizes))
             steps.append(Launch(kernel, driver, positions, sizes, static(step.blocks)))
         buffers = tuple(
             (b.array, 0) if b.offset is None else (None, static(b.offset)) for b in plan.buffers

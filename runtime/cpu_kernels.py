@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import inf
 
 from ..errors import CheckError, DivisionByZeroError, OutOfRangeError
-from . import jit
+from . import native_code
 from .prepared import NativeLaunch
 from .threads import Sharing
 
@@ -28,7 +28,7 @@ class Launch:
     """One launch, with numbers in the place of sizes; arrays by position: the arguments, then the buffers."""
 
     kernel: CpuKernel
-    driver: jit.Driver
+    driver: native_code.Driver
     positions: tuple[int, ...]
     sizes: list[int]
     blocks: int
@@ -57,7 +57,7 @@ def run_group(launches: Sequence[Launch], pointers: Sequence[int], shared: Shari
         for launch in launches:
             launch.kernel.run(launch, [pointers[i] for i in launch.positions], shared)
         return
-    tasks: list[tuple[jit.Driver, array.array[int]]] = []
+    tasks: list[tuple[native_code.Driver, array.array[int]]] = []
     for launch in launches:
         values = [*(pointers[i] for i in launch.positions), *launch.sizes]
         chunk = chunk_size(launch.blocks, shared.threads)
@@ -65,7 +65,7 @@ def run_group(launches: Sequence[Launch], pointers: Sequence[int], shared: Shari
         tasks.append((launch.driver, task))
     shared.run_together(tasks)
     for launch, (_, task) in zip(launches, tasks, strict=True):
-        launch.kernel.check(task[jit.STATUS])
+        launch.kernel.check(task[native_code.STATUS])
 
 
 def worth_sharing(launches: Sequence[Launch], shared: Sharing) -> bool:
@@ -100,7 +100,7 @@ def threads_of(
 class CpuKernel:
     """A compiled kernel, and how long one of its blocks takes."""
 
-    def __init__(self, compiled: jit.CompiledKernel, messages: tuple[str, ...]):
+    def __init__(self, compiled: native_code.CompiledKernel, messages: tuple[str, ...]):
         self.address = compiled.address
         self.messages = messages
         self.seconds_per_block: float | None = None
@@ -150,18 +150,18 @@ class CpuKernel:
 
     def _alone(
         self,
-        driver: jit.Driver,
+        driver: native_code.Driver,
         values: Sequence[int],
         blocks: range,
         clock: Callable[[], float] = lambda: 0.0,
     ) -> float:
         """Run blocks in this thread; gives how long that took by the clock."""
-        task = jit.make_task(self.address, values, blocks, max(len(blocks), 1))
+        task = native_code.make_task(self.address, values, blocks, max(len(blocks), 1))
         address = task.buffer_info()[0]
         start = clock()
         driver.function(address)
         end = clock()
-        self.check(task[jit.STATUS])
+        self.check(task[native_code.STATUS])
         return end - start
 
     def _timed(self, launch: Launch, values: Sequence[int], blocks: range) -> None:

@@ -10,13 +10,13 @@ import os
 from collections.abc import Mapping
 
 from ..errors import DeploError, MissingEnvironmentError
-from . import jit
+from . import native_code
 from .plan import Plan
 from .prepared import RUN
 
 
 def texts_of(plan: Plan) -> dict[str, str]:
-    """All functions that run a plan and its parts, by name, as `jit.compile_kernel` is asked for them.
+    """All functions that run a plan and its parts, by name, as `compile_kernel` is asked for them.
 
     These are its kernels, and what launches them.
     """
@@ -24,9 +24,9 @@ def texts_of(plan: Plan) -> dict[str, str]:
     steps = [step for each in whole for step in each.launches]
     counts = sorted({len(step.arguments) + len(step.sizes) for step in steps})
     texts = {kernel.name: kernel.source for each in whole for kernel in each.kernels}
-    texts |= dict(map(jit.driver_text, counts))
+    texts |= dict(map(native_code.driver_text, counts))
     if any(len(group) > 1 for each in whole for group in each.groups):
-        texts["deplo_drive_group"] = jit.GROUP
+        texts["deplo_drive_group"] = native_code.GROUP
     return texts | {"deplo_run": RUN}
 
 
@@ -36,7 +36,7 @@ def load_code(code: memoryview, texts: Mapping[str, str]) -> None:
     Its descriptor stays open, for the system's loader tells libraries apart by their paths. Raises DeploError
     if a function is missing, MissingEnvironmentError where code cannot be loaded from memory.
     """
-    if all(jit.is_known(*each) for each in texts.items()):
+    if all(native_code.is_known(*each) for each in texts.items()):
         return
     if not hasattr(os, "memfd_create"):
         raise MissingEnvironmentError("machine code in a file can be loaded on Linux only")
@@ -51,4 +51,4 @@ def load_code(code: memoryview, texts: Mapping[str, str]) -> None:
     for name, text in texts.items():
         address = addresses[name].value
         assert address is not None
-        jit.adopt(name, text, address, library)
+        native_code.adopt(name, text, address, library)

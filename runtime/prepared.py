@@ -20,7 +20,7 @@ from itertools import groupby
 from operator import call
 from typing import Any, cast
 
-from . import jit
+from . import native_code
 from .calls import BoundCall
 from .native_loops import NativeMoves
 from .threads import Sharing
@@ -163,11 +163,11 @@ class NativePart:
             if not joins:
                 groups.append([])
             joins = each.more
-            words = jit.TASK_WORDS + len(positions) + 8 + jit.COUNTER_WORDS * each.threads
+            words = native_code.TASK_WORDS + len(positions) + 8 + native_code.COUNTER_WORDS * each.threads
             groups[-1].append(words)
         team = 0 if shared.team is None else shared.team.address
         members = max(map(len, groups), default=0)
-        grouped = jit.group_driver().address if members > 1 else 0
+        grouped = native_code.group_driver().address if members > 1 else 0
         head = (len(steps), max(map(sum, groups), default=0), members, team, grouped)
         text = array.array("q", (*head, *program))
         said = (each.messages if isinstance(each, NativeLaunch) else () for each in steps)
@@ -180,7 +180,7 @@ def deplo_run() -> Callable[[int, bytes], int]:
 
     It writes to `values` if there are loops, so these must be bytes that nobody else has.
     """
-    compiled = jit.compile_kernel("deplo_run", RUN)
+    compiled = native_code.compile_kernel("deplo_run", RUN)
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p)
     return kind(compiled.address)
 
@@ -208,11 +208,11 @@ define i64 @deplo_run(ptr noalias %program, ptr noalias %values) {{
   %room = add i64 %words, 8
   %memory = alloca i64, i64 %room, align 64
   %pairs = shl i64 %members, 1
-  %group_room = add i64 %pairs, {jit.GROUP_WORDS}
+  %group_room = add i64 %pairs, {native_code.GROUP_WORDS}
   %group = alloca i64, i64 %group_room, align 64
   %group1 = getelementptr i64, ptr %group, i64 1
   %group2 = getelementptr i64, ptr %group, i64 2
-  %group3 = getelementptr i64, ptr %group, i64 {jit.GROUP_WORDS}
+  %group3 = getelementptr i64, ptr %group, i64 {native_code.GROUP_WORDS}
   br label %launches
 launches:
   %n = phi i64 [ 0, %0 ], [ %following, %passed ], [ %goes_on, %moved ]
@@ -290,9 +290,9 @@ launch:
   call void @llvm.memcpy.p0.p0.i64(ptr %task, ptr %head, i64 {8 * _HEAD}, i1 false)
   %drawn = getelementptr i64, ptr %task, i64 {_HEAD}
   store i64 0, ptr %drawn
-  %status = getelementptr i64, ptr %task, i64 {jit.STATUS}
+  %status = getelementptr i64, ptr %task, i64 {native_code.STATUS}
   store i64 0, ptr %status
-  %own = getelementptr i64, ptr %task, i64 {jit.TASK_WORDS}
+  %own = getelementptr i64, ptr %task, i64 {native_code.TASK_WORDS}
   br label %gather
 gather:
   %i = phi i64 [ 0, %launch ], [ %i1, %copy ]
@@ -310,7 +310,7 @@ copy:
 counters:
   %sharing = getelementptr i64, ptr %task, i64 4
   %threads = load i64, ptr %sharing
-  %lines = mul i64 %threads, {8 * jit.COUNTER_WORDS}
+  %lines = mul i64 %threads, {8 * native_code.COUNTER_WORDS}
   %counted = getelementptr i64, ptr %own, i64 %arguments
   call void @llvm.memset.p0.i64(ptr %counted, i8 0, i64 %lines, i1 false)
   %narrow = trunc i64 %threads to i32
@@ -345,7 +345,7 @@ status_of:
   %pair_k = getelementptr i64, ptr %group3, i64 %twice_k
   %behind_k = getelementptr i64, ptr %pair_k, i64 1
   %task_k = load ptr, ptr %behind_k
-  %status_k = getelementptr i64, ptr %task_k, i64 {jit.STATUS}
+  %status_k = getelementptr i64, ptr %task_k, i64 {native_code.STATUS}
   %left_k = load i64, ptr %status_k
   %which_k = add i64 %before, %k
   %failed_k = icmp ne i64 %left_k, 0

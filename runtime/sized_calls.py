@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from struct import Struct
 from typing import Any
 
-from . import jit
+from . import native_code
 from .arrays import TorchLibrary
 from .cpu_kernels import CpuKernel, Launch, threads_of
 from .loops import moves_of
@@ -160,7 +160,7 @@ class SizedCalls:
         launches = [
             Launch(
                 self._kernels[step.kernel],
-                jit.driver(len(step.arguments) + len(step.sizes)),
+                native_code.driver(len(step.arguments) + len(step.sizes)),
                 tuple(self._place(ref) for ref in step.arguments),
                 [0] * len(step.sizes),
                 count,

@@ -16,14 +16,17 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
-from . import jit
+from . import native_code
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 TEAM_SECONDS = 4e-6
 """Work that takes longer than this, and `THREAD_SECONDS` for each thread, is worth handing over to an OpenMP
@@ -75,28 +78,28 @@ class Sharing:
     """The OpenMP team, or None if there is a pool."""
 
     def run(
-        self, driver: jit.Driver, kernel: int, arguments: Sequence[int], blocks: range, chunk: int
+        self, driver: native_code.Driver, kernel: int, arguments: Sequence[int], blocks: range, chunk: int
     ) -> int:
         """Run a kernel's blocks on all threads, this one included; gives what it left in the status word."""
         task = self.task(kernel, arguments, blocks, chunk)
         self._run(driver, task)
-        return task[jit.STATUS]
+        return task[native_code.STATUS]
 
-    def run_together(self, tasks: Sequence[tuple[jit.Driver, array.array[int]]]) -> None:
+    def run_together(self, tasks: Sequence[tuple[native_code.Driver, array.array[int]]]) -> None:
         """Run launches at once, their `task`s on all threads."""
-        self._run(jit.group_driver(), jit.make_group(tasks, self._thread_number))
+        self._run(native_code.group_driver(), native_code.make_group(tasks, self._thread_number))
 
     def task(
         self, kernel: int, arguments: Sequence[int], blocks: range, chunk: int
     ) -> array.array[int]:
         """What a launch on all threads is told."""
-        return jit.make_task(kernel, arguments, blocks, chunk, self.threads, self._thread_number)
+        return native_code.make_task(kernel, arguments, blocks, chunk, self.threads, self._thread_number)
 
     @property
     def _thread_number(self) -> int:
         return 0 if self.team is None else self.team.thread_number
 
-    def _run(self, driver: jit.Driver, told: array.array[int]) -> None:
+    def _run(self, driver: native_code.Driver, told: array.array[int]) -> None:
         """Call a driver in all threads, this one included."""
         address = told.buffer_info()[0]
         if self.team is not None:
@@ -104,7 +107,6 @@ class Sharing:
             return
         others = [_pool().submit(driver.function, address) for _ in range(self.threads - 1)]
         driver.function(address)
-        wait(others)
         for other in others:
             other.result()
 
@@ -123,7 +125,8 @@ def _sharing(threads: int, has_torch: bool) -> Sharing:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(thread_count() - 1, thread_name_prefix="deplo")
+    futures = import_module("concurrent.futures")  # takes 7 ms, which few who load a program need at once
+    return futures.ThreadPoolExecutor(thread_count() - 1, thread_name_prefix="deplo")
 
 
 def _find_team() -> _Team | None:

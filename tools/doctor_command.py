@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from ..errors import DeploError, MissingEnvironmentError
-from ..runtime import jit
+from ..runtime import jit, native_code
 from ..runtime.cache import open_cache
 from ..runtime.nvrtc import compile_cuda
 from .console import write_output
@@ -80,10 +80,10 @@ def _torch() -> Finding:
 def _llvm() -> Finding:
     try:
         name, features, llvm = jit.host_cpu()
-        kernel = jit.compile_kernel("add_one", ADD_ONE)
+        kernel = native_code.compile_kernel("add_one", ADD_ONE)
         value = (ctypes.c_float * 1)(41.0)
-        task = jit.make_task(kernel.address, [ctypes.addressof(value)], range(1), 1)
-        jit.driver(1).function(task.buffer_info()[0])
+        task = native_code.make_task(kernel.address, [ctypes.addressof(value)], range(1), 1)
+        native_code.driver(1).function(task.buffer_info()[0])
     except DeploError as error:
         return Finding("cpu", "broken", str(error), "pip install --force-reinstall llvmlite")
     if value[0] != 42.0:

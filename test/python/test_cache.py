@@ -13,7 +13,7 @@ import torch
 import deplo
 from deplo import program_cache
 from deplo.errors import CacheWarning, UsageError
-from deplo.runtime import jit
+from deplo.runtime import jit, native_code
 from deplo.runtime.cache import STALE_SECONDS, Cache, cache_key, open_cache
 
 KEY = cache_key("a source", "a target")
@@ -170,9 +170,9 @@ def test_a_program_is_compiled_once(directory, monkeypatch):
 
 
 def test_machine_code_is_compiled_once(directory, monkeypatch):
-    monkeypatch.setattr(jit, "_kernels", {})
+    monkeypatch.setattr(native_code, "_kernels", {})
     first = compiled()(torch.ones(3, 5))
-    monkeypatch.setattr(jit, "_kernels", {})
+    monkeypatch.setattr(native_code, "_kernels", {})
     monkeypatch.setattr(jit, "_optimize", None)  # would fail if it were called
     assert torch.equal(compiled()(torch.ones(3, 5)), first)
 
@@ -197,8 +197,8 @@ while True:
     n = shared.randrange(40)
     source = f"define i64 @f() {{ ret i64 {n} }}"
     name = "f"
-    kernel = jit._load(name, jit.compile_object(source))
-    assert ctypes.CFUNCTYPE(ctypes.c_int64)(kernel.address)() == n, n
+    address, alive = jit.load(name, jit.compile_object(source))
+    assert ctypes.CFUNCTYPE(ctypes.c_int64)(address)() == n, n
     print(n, flush=True)
 """
 

@@ -14,7 +14,7 @@ from deplo.runtime import cpu
 def compilations(monkeypatch):
     """What is compiled while a test runs: modules, and kernels; drivers serve all programs of a process."""
     seen = []
-    compile_module, compile_kernel = execution.compile_module, cpu.jit.compile_kernel
+    compile_module, compile_kernel = execution.compile_module, cpu.native_code.compile_kernel
 
     def module(*args):
         seen.append("module")
@@ -26,7 +26,7 @@ def compilations(monkeypatch):
         return compile_kernel(name, source)
 
     monkeypatch.setattr(execution, "compile_module", module)
-    monkeypatch.setattr(cpu.jit, "compile_kernel", kernel)
+    monkeypatch.setattr(cpu.native_code, "compile_kernel", kernel)
     return seen
 
 

@@ -169,6 +169,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::deplo.FallbackWarning")
 @pytest.mark.parametrize("message", REFUSED)
 def test_what_a_file_cannot_say_is_refused(message, tmp_path):
     compiled = deplo.compile(REFUSED[message], (torch.eye(3),), target="cpu", fallback="eager")
