@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from .analysis.sizes import size_hints, with_hints, without_size
 from .errors import MissingEnvironmentError, UsageError
 from .garbage import fewer_collections
+from .machine.host_cpu import lacking
 from .machine.targets import Target
 from .program_stages import Compilation, asked_schedule, compile_module, texts
 from .runtime.buckets import Bucket, Buckets
@@ -82,6 +83,12 @@ class Code:
 
         Raises MissingEnvironmentError where the machine lacks the compiler.
         """
+        cpu = self.target.cpu if self.target.name == "cpu" else None
+        if cpu is not None and (missing := lacking(cpu)):
+            raise MissingEnvironmentError(
+                f"the program is compiled for {cpu.text}, and this CPU has no {', '.join(missing)}: it can be "
+                "printed, and run with DEPLO_CPU_MODEL unset"
+            )
         plan, start = self.plan, time.perf_counter()
         with fewer_collections():
             made = CudaProgram(plan) if self.target.is_gpu else CpuProgram(plan, self._library)

@@ -14,6 +14,7 @@ from .analysis.plan import build_plan
 from .analysis.verify import verify_module
 from .codegen.cuda_printer import kernel_texts
 from .garbage import fewer_collections
+from .machine.host_cpu import host_cpu, lacking
 from .machine.targets import Target
 from .passes.decisions import recording
 from .passes.pipelines import make_pipeline
@@ -47,7 +48,7 @@ def run_passes(
                 make_pipeline("scf-to-llvm", target.text),
                 decisions,
                 compilation,
-                is_run_here=target.name == "cpu",
+                is_run_here=target.name == "cpu" and not lacking(target.cpu or host_cpu()),
             )
     compilation.fallbacks = fallbacks(module)
     start = time.perf_counter()

@@ -41,6 +41,16 @@ def host_cpu() -> Cpu:
         raise UsageError(f"DEPLO_CPU_MODEL must be measured, typical, or a CPU: {error}") from error
 
 
+def lacking(cpu: Cpu) -> list[str]:
+    """The features that code for `cpu` names instructions of and the host does not have, by LLVM's names.
+
+    LLVM would end the process at one. Wide vectors are not among them: it makes several of each.
+    """
+    named = {"avx512bf16"} if cpu.pairs else set[str]()
+    named |= {"amx-tile", "amx-bf16"} if cpu.mma else set()
+    return sorted(named - _host_flags())
+
+
 @cache
 def _host_cpu(*, measured: bool) -> Cpu:
     cpu = CPUS[_host_vectors()]
