@@ -30,7 +30,9 @@ TOLERANCE = 1e-4
 PROGRAMS: dict[str, tuple[str, dict[str, Any]]] = {
     "MLP 64x256x10": (
         "",
-        {"code": "nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 10))(torch.randn(8, 64))"},
+        {
+            "code": "nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 10))(torch.randn(8, 64))"
+        },
     ),
     "ResNet-18": (
         "hf:resnet",
