@@ -170,16 +170,22 @@ class Program(ExecutionPlan):
         whole = output.source == "result" and output.view is None and output.layout is None
         return output.index if whole else None
 
-    def save(self, path: str | os.PathLike[str], *, private_key: bytes | None = None) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        private_key: bytes | None = None,
+        ir: bool = False,
+    ) -> None:
         """Write the program to a file that `deplo.runtime.load` runs without PyTorch and without a compiler.
 
         It holds plans and machine code for `target`, of a program with dynamic sizes for the sizes that it
-        was compiled for so far, and the parameters. With a `private_key`, the 32 bytes of an Ed25519 key, it
-        is signed. Raises UsageError, which lists what a file cannot say, such as calls of PyTorch;
-        MissingEnvironmentError without a linker.
+        was compiled for so far, and the parameters; with `ir`, its text at each stage, too. With a
+        `private_key`, the 32 bytes of an Ed25519 key, it is signed. Raises UsageError, which lists what a
+        file cannot say, such as calls of PyTorch; MissingEnvironmentError without a linker.
         """
         write = import_module(".saving.program_file", __package__).save
-        write([self], path, Path(path).stem, private_key)
+        write([self], path, Path(path).stem, private_key, ir=ir)
 
     def save_c_library(self, directory: str | os.PathLike[str], name: str) -> None:
         """Write `libNAME.so`, which has the parameters, `NAME.h`, and `example.c` into a directory.

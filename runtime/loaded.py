@@ -283,6 +283,7 @@ def described(file: ProgramFile) -> dict[str, Any]:
                     "machine": target["machine"],
                     "features": target["features"],
                     "runs": _obstacle(target),
+                    "ir": target.get("ir", {}),
                     "variants": [each.described for each in plans[target["name"]]],
                 }
                 for target in file.manifest["targets"]

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from ..frontend.capture import Captured
 from ..frontend.complex_graphs import parts_of
 from ..machine.targets import Target
 from ..program import Program
+from ..program_stages import stages_of
 from ..runtime import safetensors
 from ..runtime.linked_code import texts_of
 from ..runtime.program_file import MANIFEST, VERSION, WEIGHTS, ed25519
@@ -38,8 +40,10 @@ def save(
     path: str | os.PathLike[str],
     name: str,
     private_key: bytes | None = None,
+    *,
+    ir: bool = False,
 ) -> None:
-    """Write one program, compiled for one or more targets, to a file.
+    """Write one program, compiled for one or more targets, to a file, with its texts at all stages if `ir`.
 
     With a `private_key`, the 32 bytes of an Ed25519 key, the file is signed. Raises UsageError, which lists
     what of the program a file cannot say; MissingEnvironmentError without a linker or NVRTC.
@@ -49,6 +53,9 @@ def save(
     members: dict[str, bytes] = {}
     interface = interface_of(captured, name)
     targets = [_target(program, members) for program in programs]
+    if ir:
+        for program, target in zip(programs, targets, strict=True):
+            target["ir"] = _texts(program, members)
     if weights := weights_of(captured):
         members[WEIGHTS] = safetensors.written(weights)
     manifest = {
@@ -129,7 +136,7 @@ def _target(program: Program, members: dict[str, bytes]) -> dict[str, Any]:
     target = program.target
     if target.is_gpu:
         raise UsageError(f"{target.name}: programs for a GPU cannot be saved yet; compile for a CPU")
-    codes = _Codes(target.name.replace(":", "-").replace("=", "-"), target, members)
+    codes = _Codes(folder_of(target), target, members)
     return {
         "name": target.name,
         "kind": "cpu",
@@ -137,6 +144,19 @@ def _target(program: Program, members: dict[str, bytes]) -> dict[str, Any]:
         "features": features_of(target),
         "variants": [codes.variant(code) for code in program.code.codes],
     }
+
+
+def _texts(program: Program, members: dict[str, bytes]) -> dict[str, str]:
+    """The members that have the program's texts, by stage; those are added."""
+    folder = folder_of(program.target)
+    found = {stage: f"{folder}/ir/{stage}.txt" for stage in stages_of(program.target)}
+    members |= {member: program.ir(stage).encode() for stage, member in found.items()}
+    return found
+
+
+def folder_of(target: Target) -> str:
+    """The folder of a target's members."""
+    return re.sub("[^A-Za-z0-9]", "-", target.name)
 
 
 def _without_sources(data: Mapping[str, Any], machine: str) -> dict[str, Any]:

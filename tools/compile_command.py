@@ -77,6 +77,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--as", dest="format", choices=saving_option.FORMATS, help=saving_option.AS_HELP
     )
     parser.add_argument(
+        "--with-ir", action="store_true", help="save the program's text at each stage, too"
+    )
+    parser.add_argument(
         "--dump-dir", metavar="DIR", type=Path, help="write every stage and kernel below DIR"
     )
     parser.add_argument(

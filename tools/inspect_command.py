@@ -6,8 +6,9 @@ import argparse
 import json
 from typing import Any
 
+from ..errors import UsageError
 from ..runtime.loaded import described
-from ..runtime.program_file import read_program_file
+from ..runtime.program_file import ProgramFile, read_program_file
 from .console import write_output
 
 NAME = "inspect"
@@ -18,11 +19,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The command's own options."""
     parser.add_argument("file", metavar="FILE.deplo", help="what `deplo compile -o FILE.deplo` wrote")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument("--ir", metavar="STAGE", help="print the program's text at a stage, if it was saved")
+    parser.add_argument("--target", metavar="NAME", help="whose text (the first target's)")
 
 
 def main(options: argparse.Namespace) -> int:
     """Check and print."""
-    found = described(read_program_file(options.file))
+    file = read_program_file(options.file)
+    found = described(file)
+    if options.ir:
+        write_output(_ir(file, found["targets"], options))
+        return 0
     write_output(json.dumps(found, indent=2) + "\n" if options.json else _text(found))
     return 0
 
@@ -38,7 +45,20 @@ def _text(found: dict[str, Any]) -> str:
             f"{_hints(each['hints'])}"
             for each in target["variants"]
         ]
+        if target["ir"]:
+            lines.append(f"  its text as {', '.join(target['ir'])} (--ir STAGE prints it)")
     return "\n".join(lines) + "\n"
+
+
+def _ir(file: ProgramFile, targets: list[dict[str, Any]], options: argparse.Namespace) -> str:
+    """The text asked for. Raises UsageError if it is not there."""
+    for target in targets:
+        if options.target in (None, target["name"]):
+            if options.ir not in target["ir"]:
+                has = ", ".join(target["ir"]) or "no text: save it with --with-ir"
+                raise UsageError(f"{file.path} has no {options.ir} for {target['name']}; it has {has}")
+            return bytes(file.members[target["ir"][options.ir]]).decode()
+    raise UsageError(f"{file.path} has no target {options.target!r}")
 
 
 def _hints(hints: dict[str, int]) -> str:

@@ -40,6 +40,8 @@ def is_asked_for(options: argparse.Namespace) -> bool:
     if options.format is None and not (options.output or "").endswith(SUFFIX):
         if "," in (options.target or ""):
             raise UsageError(f"several targets go with -o FILE{SUFFIX}")
+        if options.with_ir:
+            raise UsageError(f"--with-ir goes with -o FILE{SUFFIX}")
         return False
     if options.output is None:
         raise UsageError(f"--as {options.format} needs a place to write to: -o")
@@ -59,7 +61,7 @@ def save_program(options: argparse.Namespace) -> None:
         if options.format == "c-library":
             _save_library(programs, path, options)
         else:
-            save(programs, path, path.stem)
+            save(programs, path, path.stem, ir=options.with_ir)
             sys.stderr.write(f"wrote {path}, {path.stat().st_size:,} bytes")
     listed = ", ".join(target.name for target in targets)
     sys.stderr.write(f", for {listed}\n")

@@ -23,6 +23,7 @@ from deplo.runtime.cpu_features import missing
 from deplo.runtime.jit import host_features
 from deplo.runtime.program_file import read_program_file
 from deplo.runtime.safetensors import read, written
+from deplo.tools.deplo import run
 
 Pair = namedtuple("Pair", "first second")  # noqa: PYI024
 Dim = torch.export.Dim
@@ -428,3 +429,17 @@ def test_a_file_cannot_be_written_to_a_place_that_is_none(tmp_path):
     compiled = deplo.compile(lambda x: x + 1, (r(2),), target="cpu")
     with pytest.raises(DeploError, match=r"cannot write .*No such file or directory"):
         compiled.save(Path(tmp_path / "none" / "x.deplo"))
+
+
+def test_a_file_may_have_the_text_of_each_stage(tmp_path, capsys):
+    command = ["compile", "-c", "torch.exp(torch.randn(4))", "--target", "cpu", "--with-ir"]
+    assert run([*command, "-o", str(tmp_path / "exp.deplo")]) == 0
+    capsys.readouterr()
+    assert run(["inspect", str(tmp_path / "exp.deplo"), "--ir", "torch"]) == 0
+    assert "torch.exp" in capsys.readouterr().out
+    assert run(["inspect", str(tmp_path / "exp.deplo")]) == 0
+    assert "its text as torch, tensor, loop, tile, llvm, asm" in capsys.readouterr().out
+    assert run(["inspect", str(tmp_path / "exp.deplo"), "--ir", "cuda"]) == 2
+    assert "has no cuda for cpu; it has torch, tensor" in capsys.readouterr().err
+    assert run([*command, "-o", str(tmp_path / "exp.txt")]) == 2
+    assert "--with-ir goes with -o FILE.deplo" in capsys.readouterr().err
