@@ -86,8 +86,8 @@ class Code:
         cpu = self.target.cpu if self.target.name == "cpu" else None
         if cpu is not None and (missing := lacking(cpu)):
             raise MissingEnvironmentError(
-                f"the program is compiled for {cpu.text}, and this CPU has no {', '.join(missing)}: it can be "
-                "printed, and run with DEPLO_CPU_MODEL unset"
+                f"the program is compiled for {cpu.text}, and this CPU has no {', '.join(missing)}: it can "
+                "be printed, and run with DEPLO_CPU_MODEL unset"
             )
         plan, start = self.plan, time.perf_counter()
         with fewer_collections():

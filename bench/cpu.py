@@ -32,7 +32,7 @@ from cpu_cases import cases, narrowed  # noqa: E402
 import deplo  # noqa: E402
 from deplo.errors import DeploError  # noqa: E402
 from deplo.machine.host_cpu import host_cpu  # noqa: E402
-from deplo.runtime.jit import compile_kernel  # noqa: E402
+from deplo.runtime.native_code import compile_kernel  # noqa: E402
 from deplo.tools.measuring import (  # noqa: E402
     ROOT,
     Call,
