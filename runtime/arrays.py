@@ -96,7 +96,8 @@ class NumpyLibrary:
             raise _mismatch(argument, "a numpy array", type(value).__name__)
         array: Any = np.asarray(value)
         expected = np.dtype(NUMPY_DTYPES[argument.array.dtype])
-        if array.dtype != expected and array.dtype.name != extension_name(argument):
+        extension = array.dtype.isnative and array.dtype.name == extension_name(argument)
+        if array.dtype != expected and not extension:
             raise _mismatch(argument, f"dtype {expected}", str(array.dtype))
         _check_shape(argument, array.shape)
         return np.require(array, requirements=["C", "A"])

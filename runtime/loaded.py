@@ -19,12 +19,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import MissingEnvironmentError, UsageError
+from .arrays import NUMPY_DTYPES, is_torch_tensor
 from .buckets import Buckets
+from .changed_arrays import check_changed
 from .cpu import CpuProgram
 from .cpu_features import machine, missing
 from .linked_code import load_code, texts_of
-from .outputs import check_value, value_of
+from .outputs import COMPLEX, as_complex, check_value, value_of
 from .plan import Plan
+from .plan_parts import Argument
 from .program_file import WEIGHTS, ProgramFile, read_program_file
 from .safetensors import read as read_safetensors
 from .sizes import EmptySize
@@ -128,7 +131,7 @@ class LoadedProgram:
         self.target = str(target["name"])
         held = read_safetensors(file.members[WEIGHTS]) if WEIGHTS in file.members else {}
         self._arrays = [
-            held[each["weight"]] if "weight" in each else None for each in interface.arguments
+            _held(held, each) if "weight" in each else None for each in interface.arguments
         ]
         self._variants = [_Variant(file, each) for each in target["variants"]]
         self._first = self._variants[0]
@@ -153,10 +156,12 @@ class LoadedProgram:
         arguments = self._arguments(flatten(self.interface.inputs, (args, kwargs), "the inputs"))
         changed = {each["argument"] for each in self.interface.updates if not each["assigned"]}
         if changed:
-            self._check_changed(arguments, changed)
+            check_changed([said["name"] for said in self.interface.arguments], arguments, changed)
         passed = [
-            _parts(value) if "complex" in said else value
-            for value, said in zip(arguments, self.interface.arguments, strict=True)
+            _parts(argument, value) if "complex" in said else value
+            for argument, value, said in zip(
+                self.plan.arguments, arguments, self.interface.arguments, strict=True
+            )
         ]
         return self._returned(self._run(passed), arguments, changed)
 
@@ -174,7 +179,7 @@ class LoadedProgram:
     def _arguments(self, flat: Sequence[Any]) -> list[Any]:
         """The arrays of all arguments of the plan, of the flattened inputs of a call."""
         for place, expected in self.interface.constants.items():
-            if flat[place] != expected or type(flat[place]) is not type(expected):
+            if type(flat[place]) is not type(expected) or flat[place] != expected:
                 raise UsageError(
                     f"input {place} is {flat[place]!r}, but the program was compiled for {expected!r}"
                 )
@@ -208,20 +213,6 @@ class LoadedProgram:
         for target, value in copied:
             target[...] = value
         return unflatten(self.interface.outputs, iter(flat))
-
-    def _check_changed(self, arguments: Sequence[Any], changed: set[int]) -> None:
-        """Raise UsageError if a changed array may not be, or shares memory with another argument."""
-        for place in changed:
-            name, array = self.interface.arguments[place]["name"], arguments[place]
-            if not array.flags.writeable:
-                raise UsageError(f"argument '{name}': the program changes it, and it is read only")
-            for other, value in enumerate(arguments):
-                if other != place and np.may_share_memory(array, value):
-                    shared = self.interface.arguments[other]["name"]
-                    raise UsageError(
-                        f"argument '{name}': the program changes it, and it may share memory with "
-                        f"'{shared}'; pass a copy"
-                    )
 
 
 class _Variant:
@@ -302,6 +293,8 @@ def _array(name: str, value: Any) -> Any:
     """An argument as a numpy array, in the memory that it has."""
     if isinstance(value, np.ndarray | np.generic) or not hasattr(value, "__dlpack__"):
         return value
+    if is_torch_tensor(value) and value.is_neg():
+        value = value.resolve_neg()  # which DLPack does not tell
     try:
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
@@ -310,12 +303,26 @@ def _array(name: str, value: Any) -> Any:
         ) from error
 
 
-def _parts(value: Any) -> Any:
-    """A complex array as a real one with an axis more, of the parts of each number."""
-    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "c":
-        array = np.ascontiguousarray(value)
-        return array.view(array.real.dtype).reshape(*value.shape, 2)
-    return value
+def _held(weights: Mapping[str, Any], said: Mapping[str, Any]) -> Any:
+    """The array of an argument that the program holds."""
+    array = weights[said["weight"]]
+    return as_complex(array) if "complex" in said else array
+
+
+def _parts(argument: Argument, value: Any) -> Any:
+    """A complex array as a real one with an axis more, of the parts of each number, as the plan takes it.
+
+    Raises UsageError for anything else.
+    """
+    real = NUMPY_DTYPES[argument.array.dtype]
+    is_array = isinstance(value, np.ndarray | np.generic)
+    if not is_array or value.dtype != COMPLEX[real]:
+        got = value.dtype if is_array else type(value).__name__
+        raise UsageError(
+            f"argument '{argument.name}': expected dtype {COMPLEX[real]}, got {got}; compile the program "
+            "again for other arrays"
+        )
+    return np.ascontiguousarray(value).view(real).reshape(*value.shape, 2)
 
 
 def _check_strides(name: str, value: Any, wanted: Sequence[int]) -> None:

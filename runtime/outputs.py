@@ -32,7 +32,7 @@ def _swap(value: Any, first: int, second: int) -> Any:
 
 
 def _select(value: Any, axis: int, index: int) -> Any:
-    return value[(slice(None),) * (axis % value.ndim) + (index,)]
+    return value[(slice(None),) * (axis % value.ndim) + (index, ...)]  # never a copy, as a scalar is
 
 
 def _slice(value: Any, axis: int, start: int | None, end: int | None, step: int) -> Any:
@@ -43,7 +43,8 @@ def _unsqueeze(value: Any, axis: int) -> Any:
     return np.expand_dims(value, axis)
 
 
-def _squeeze(value: Any, axes: Sequence[int]) -> Any:
+def _squeeze(value: Any, axes: int | Sequence[int]) -> Any:
+    axes = [axes] if isinstance(axes, int) else axes
     short = tuple(axis for axis in axes if value.shape[axis] == 1) if value.ndim else ()
     return np.squeeze(value, short)
 
@@ -56,7 +57,9 @@ def _expand(value: Any, shape: Sequence[int]) -> Any:
 
 
 def _diagonal(value: Any, offset: int, first: int, second: int) -> Any:
-    return value.diagonal(offset, first, second)
+    view = value.diagonal(offset, first, second)
+    view.flags.writeable = value.flags.writeable
+    return view
 
 
 def _reshape(value: Any, shape: Sequence[int]) -> Any:
@@ -92,12 +95,17 @@ def value_of(data: Data, sources: Mapping[str, Sequence[Any]]) -> Any:
     value = sources[data["from"]][data["index"]]
     if data["from"] == "result":
         if data.get("complex"):
-            value = value.view(COMPLEX[str(value.dtype)])[..., 0]
+            value = as_complex(value)
         if (order := data.get("order")) is not None:
             value = value.transpose(np.argsort(order))
     for name, *given in data.get("views", ()):
         value = VIEWS[name](value, *(_given(each, arguments) for each in given))
     return value
+
+
+def as_complex(pairs: Any) -> Any:
+    """A row-major array of the parts of complex numbers as these, in the same memory."""
+    return pairs.view(COMPLEX[str(pairs.dtype)])[..., 0]
 
 
 def _given(value: Any, arguments: Sequence[Any]) -> Any:

@@ -45,7 +45,7 @@ def interface_of(captured: Captured, name: str) -> dict[str, Any]:
         {
             "name": each.name,
             **({"input": each.flat_index} if each.flat_index is not None else {"weight": weights[i]}),
-            **({"complex": True} if i in complex_arguments and each.flat_index is not None else {}),
+            **({"complex": True} if i in complex_arguments else {}),
         }
         for i, each in enumerate(captured.arguments)
     ]
