@@ -22,6 +22,7 @@ from ..runtime.linked_code import texts_of
 from .c_host import Host
 from .machine_code import code_target, compiled
 from .program_file import check_calls
+from .writing import new_file
 
 FLAGS = ("-shared", "-fPIC", "-std=c11", "-O2", "-fopenmp", "-Wall", "-Wl,-z,noexecstack", "-s")
 
@@ -38,9 +39,12 @@ def save_c_library(program: Program, directory: Path, name: str) -> None:
     host = Host(program, name)
     architecture, core, more = code_target(program.target)
     compiler = _compiler(architecture)
-    with tempfile.TemporaryDirectory(prefix="deplo-c-") as place:
-        work = Path(place)
-        (work / "host.c").write_text(host.source())
+    with tempfile.TemporaryDirectory(prefix="deplo-c-") as made_for:
+        work = Path(made_for)
+        header = f"{name}.h"
+        texts = {"host.c": host.source(), header: host.header(), "example.c": host.example()}
+        for each, text in texts.items():
+            (work / each).write_text(text, encoding="utf-8")
         (work / "weights.bin").write_bytes(host.weights)
         (work / "exported").write_text(f"{{ global: {name}; {name}_message; local: *; }};\n")
         objects: list[str] = []
@@ -54,11 +58,11 @@ def save_c_library(program: Program, directory: Path, name: str) -> None:
             raise DeploError(f"{compiler} cannot build the library:\n{done.stderr.strip()}")
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(work / made, directory / made)
-            (directory / f"{name}.h").write_text(host.header())
-            (directory / "example.c").write_text(host.example())
+            for each in (made, header, "example.c"):
+                with new_file(directory / each) as place:
+                    shutil.copyfile(work / each, place)
         except OSError as error:
-            raise UsageError(f"cannot write to {directory}: {error.strerror}") from error
+            raise UsageError(f"cannot write to {directory}: {error.strerror or error}") from error
 
 
 def _compiler(architecture: str) -> str:

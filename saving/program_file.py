@@ -30,6 +30,7 @@ from ..runtime.program_file import MANIFEST, VERSION, WEIGHTS, ed25519
 from .interface import interface_of, weight_names
 from .linker import link
 from .machine_code import code_target, compiled, described, features_of
+from .writing import new_file
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of all members: the same program gives the same file."""
@@ -176,20 +177,17 @@ def _without_sources(data: Mapping[str, Any], machine: str) -> dict[str, Any]:
 def _write(
     path: Path, manifest: bytes, members: Mapping[str, bytes], private_key: bytes | None
 ) -> None:
-    """Write the zip beside its place and move it there: nobody sees half a file."""
+    """Write the zip."""
     comment = f"deplo {hashlib.sha256(manifest).hexdigest()}"
     if private_key is not None:
         comment += f" {_signature(manifest, private_key)}"
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED) as archive:
+        with new_file(path) as place, zipfile.ZipFile(place, "x", zipfile.ZIP_STORED) as archive:
             for name, data in {MANIFEST: manifest, **members}.items():
                 archive.writestr(zipfile.ZipInfo(name, EPOCH), data)
             archive.comment = comment.encode()
-        os.replace(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _signature(manifest: bytes, private_key: bytes) -> str:

@@ -1,6 +1,8 @@
 """Loaded programs at their edges: views, memory that is shared, arrays of unusual kinds, complex buffers."""
 
 import copy
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -98,3 +100,19 @@ def test_what_memory_a_changed_input_may_have(tmp_path):
     for wrong in ([1], None):
         with pytest.raises(UsageError, match=f"'x': expected a numpy array, got {type(wrong).__name__}"):
             program(wrong, one)
+
+
+def test_where_a_file_is_written(tmp_path):
+    program, _ = loaded(lambda x: x * 2, (r(2),), tmp_path)
+    (tmp_path / "link.deplo").symlink_to(tmp_path / "linked.deplo")
+    program.save(tmp_path / "link.deplo")
+    assert (tmp_path / "link.deplo").is_symlink()
+    os.mkfifo(tmp_path / "fifo")
+    for wrong in (tmp_path, tmp_path / "fifo", "", tmp_path / ("a" * 300)):
+        with pytest.raises(UsageError, match=r"cannot write .*(it is no file|File name too long)"):
+            program.save(wrong)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(program.save, [tmp_path / "race.deplo"] * 8))
+    load(tmp_path / "race.deplo")
+    names = {"program.deplo", "link.deplo", "linked.deplo", "fifo", "race.deplo"}
+    assert {path.name for path in tmp_path.iterdir()} == names
