@@ -78,6 +78,17 @@ def is_torch_tensor(value: object) -> bool:
     return hasattr(value, "data_ptr") and hasattr(value, "is_contiguous")
 
 
+def _is_plain(value: Any, dtype: Any, shape: Any) -> bool:
+    """Whether a value is a numpy array of that dtype and shape, row by row, at an address of its elements."""
+    return (
+        type(value) is np.ndarray
+        and value.dtype == dtype
+        and value.shape == shape
+        and value.flags.c_contiguous
+        and value.flags.aligned
+    )
+
+
 def _has_own_operators(kind: Any, tensor: Any) -> bool:
     """Whether a subclass of `torch.Tensor` says what operators do: its memory is not what they read."""
     functions = [getattr(each.__torch_function__, "__func__", None) for each in (kind, tensor)]
@@ -116,11 +127,23 @@ class NumpyLibrary:
 
     def addresses(self, values: Sequence[Any], arguments: Sequence[Argument]) -> list[int] | None:
         """See `Library.addresses`."""
-        return None
+        for value, argument in zip(values, arguments, strict=True):
+            array = argument.array
+            if not _is_plain(value, NUMPY_DTYPES[array.dtype], array.shape):
+                return None
+        return self.pointers(values)
 
     def guard(self, values: Sequence[Any]) -> Callable[..., bool] | None:
         """See `Library.guard`."""
-        return None
+        known = [(value.dtype, value.shape) for value in values]
+
+        def fits(*values: Any) -> bool:
+            return all(
+                _is_plain(value, dtype, shape)
+                for value, (dtype, shape) in zip(values, known, strict=True)
+            )
+
+        return fits
 
     def maker(self, array: Array) -> Callable[[], Any]:
         """See `Library.maker`."""

@@ -81,13 +81,17 @@ def test_a_kernels_text_is_the_same_each_time_and_leaves_the_module_as_it_was():
     assert str(module) == before
 
 
-@pytest.fixture(scope="module")
-def gather() -> CpuProgram:
-    return cpu_program(GATHER)
-
-
 def arrays() -> tuple[np.ndarray, np.ndarray]:
     return np.arange(20, dtype=np.float32).reshape(5, 4), np.array([4, 0, 2])
+
+
+@pytest.fixture(scope="module", params=[0, cpu.TIMED_CALLS], ids=["first", "prepared"])
+def gather(request: pytest.FixtureRequest) -> CpuProgram:
+    """The program, which was called so often on numpy arrays before."""
+    program = cpu_program(GATHER)
+    for _ in range(request.param):
+        program(*arrays())
+    return program
 
 
 def test_a_gather_sums_the_rows_it_is_told(gather: CpuProgram) -> None:
@@ -120,6 +124,11 @@ def test_strided_and_expanded_inputs_are_copied(gather: CpuProgram) -> None:
     x, ids = arrays()
     (y,) = gather(np.asfortranarray(x), np.repeat(ids, 2)[::2])
     np.testing.assert_array_equal(y, x.sum(1)[ids])
+    odd = np.empty(x.nbytes + 1, np.uint8)[1:].view(np.float32).reshape(x.shape)  # between two places
+    odd[...] = x
+    np.testing.assert_array_equal(gather(odd, ids)[0], x.sum(1)[ids])
+    with pytest.raises(UsageError, match="expected dtype float32, got >f4"):
+        gather(x.astype(">f4"), ids)
     torch = pytest.importorskip("torch")
     wide = torch.arange(4.0).expand(5, 4)
     assert torch.equal(gather(wide, torch.from_numpy(ids))[0], torch.full((3,), 6.0))

@@ -121,7 +121,7 @@ def check_same(program, loaded, args, kwargs):
     """Call both on copies of the same inputs; what they return, and make of the inputs, has the same bits."""
     theirs = pytree.tree_map(lambda v: np.copy(bits(v), order="K") if torch.is_tensor(v) else v, args)
     ours = copy.deepcopy(args)
-    for _ in range(2):
+    for _ in range(6):  # the later calls are prepared
         wanted = pytree.tree_map(bits, program(*ours, **kwargs))
         given = loaded(*theirs, **pytree.tree_map(bits, kwargs))
         np.testing.assert_equal(given, wanted)
