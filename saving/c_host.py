@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from ..codegen.c_helpers import C_TYPES
 from ..errors import DeploError, UsageError
@@ -16,6 +16,7 @@ from ..runtime.loops import Move, moves_of
 from ..runtime.plan import Plan
 from ..runtime.plan_parts import ALIGNMENT, ITEM_BYTES, Array, Ref
 from ..runtime.sizes import Expression, Extent
+from .c_names import identifier
 from .interface import interface_of, weight_names
 from .program_file import weights_of
 
@@ -33,23 +34,48 @@ class Host:
         self.name = name
         self.plan: Plan = program.plan
         self.said = interface_of(program.captured, name)
-        self.sizes = [_identifier(size.name) for size in self.plan.sizes]
         self.inputs = [i for i, each in enumerate(self.said["arguments"]) if "input" in each]
-        self.names = {i: _identifier(self.said["arguments"][i]["name"]) for i in self.inputs}
-        taken = [*self.sizes, *self.names.values()]
-        if len({*taken}) < len(taken):
-            raise UsageError(f"inputs and sizes have the same names in C: {', '.join(taken)}")
-        if any(update["assigned"] for update in self.said["updates"]):
-            raise UsageError("a C library has no buffers that change; pass them as inputs")
+        taken = {name, f"{name}_message"}
+        self.sizes = [identifier(size.name, taken) for size in self.plan.sizes]
+        self.names = {i: identifier(self.said["arguments"][i]["name"], taken) for i in self.inputs}
         self.changed = {update["argument"] for update in self.said["updates"]}
-        if not self.changed <= {*self.inputs}:
-            raise UsageError("a C library has no buffers that change; pass them as inputs")
+        if problems := [*self._problems()]:
+            raise UsageError("the program cannot be a C library:\n  " + "\n  ".join(problems))
+        self._own_names = {i: f"input_{i}" for i in self.inputs}
+        self._own_sizes = [f"size_{n}" for n in range(len(self.sizes))]
         self.results = self._results()
         self.weights, self._offsets = self._packed(program)
         self._codes = {
             kernel.name: FIRST_MESSAGE + sum(len(k.messages) for k in self.plan.kernels[:n])
             for n, kernel in enumerate(self.plan.kernels)
         }
+
+    def _problems(self) -> Iterator[str]:
+        """What C cannot say of the program."""
+        names = [*self.sizes, *self.names.values()]
+        if len({*names}) < len(names):
+            yield f"inputs and sizes have the same names in C: {', '.join(names)}"
+        if any(each["assigned"] or each["argument"] not in self.names for each in self.said["updates"]):
+            yield "a C library has no buffers that change; pass them as inputs"
+        for number, value in enumerate(self.said["values"]):
+            if value.get("from") == "argument" and value["index"] not in self.names:
+                yield f"output {number} is a parameter, or a view of one; return a copy (.clone())"
+        for update in self.said["updates"]:
+            if not (self._stays(update) or self._is_whole(update["value"])):
+                name = self.names.get(update["argument"], "a buffer")
+                yield f"a C library cannot change input '{name}' to a view of another array"
+
+    @staticmethod
+    def _is_whole(value: Mapping[str, Any]) -> bool:
+        """Whether a value is a result of the plan as it is."""
+        return value.get("from") == "result" and not {"views", "order"} & value.keys()
+
+    @staticmethod
+    def _stays(update: Mapping[str, Any]) -> bool:
+        """Whether the new value of an argument is itself, written to by a kernel."""
+        value = update["value"]
+        same = (value.get("from"), value.get("index")) == ("argument", update["argument"])
+        return same and "views" not in value
 
     def _results(self) -> list[int]:
         """The results of the plan that the caller gets, each once."""
@@ -70,21 +96,22 @@ class Host:
 
     # ------------------------------------------------------------------------- texts
 
-    def parameters(self) -> list[str]:
-        """Those of the function: inputs, results, sizes."""
+    def parameters(self, names: Mapping[int, str], sizes: Sequence[str]) -> str:
+        """Those of the function: inputs and sizes, which have these names, and between them results."""
         listed: list[str] = []
         for i in self.inputs:
             const = "" if i in self.changed else "const "
-            listed.append(f"{const}{C_TYPES[self.plan.arguments[i].array.dtype]} *{self.names[i]}")
+            listed.append(f"{const}{C_TYPES[self.plan.arguments[i].array.dtype]} *{names[i]}")
         for number, index in enumerate(self.results):
             array = self.plan.array(self.plan.results[index])
             listed.append(f"{C_TYPES[array.dtype]} *result_{number}")
-        return [*listed, *(f"int64_t {size}" for size in self.sizes)] or ["void"]
+        return ", ".join([*listed, *(f"int64_t {size}" for size in sizes)]) or "void"
 
     def header(self) -> str:
         """What a C file includes."""
         lines = [f"   {self.names[i]}: {self.plan.arguments[i].said}" for i in self.inputs]
         lines += [f"   result_{n}: {self._described(i)}" for n, i in enumerate(self.results)]
+        lines += self._others()
         lines += [
             f"   {name}: {max(size.minimum, 1)} to {size.maximum}"
             for name, size in zip(self.sizes, self.plan.sizes, strict=True)
@@ -104,7 +131,7 @@ extern "C" {{
 /* Runs the program, of which deplo made this library. Arrays are row by row; those of f16 and bf16 hold bits.
 {described}
    Returns 0, or a code of which {self.name}_message tells what went wrong; several threads may call it. */
-int {self.name}({", ".join(self.parameters())});
+int {self.name}({self.parameters(self.names, self.sizes)});
 
 const char *{self.name}_message(int code);
 
@@ -120,13 +147,23 @@ const char *{self.name}_message(int code);
         shape = [e.named(names) if isinstance(e, Expression) else str(e) for e in array.shape]
         text = f"{array.dtype}[{', '.join(shape)}]"
         outputs = [
-            n
+            (n, value)
             for n, value in enumerate(self.said["values"])
             if (value.get("from"), value.get("index")) == ("result", index)
         ]
-        orders = {str(self.said["values"][n].get("order")) for n in outputs} - {"None"}
-        more = f", whose axes {orders.pop()} this has" if orders else ""
-        return f"{text}, output {', '.join(map(str, outputs))} of the program{more}"
+        whole = [str(n) for n, value in outputs if "views" not in value]
+        viewed = [str(n) for n, value in outputs if "views" in value]
+        orders = {str(value.get("order")) for _, value in outputs} - {"None"}
+        text += f", output {', '.join(whole)} of the program" if whole else ""
+        text += f", of which output {', '.join(viewed)} is a view" if viewed else ""
+        return text + (f", whose axes {orders.pop()} this has" if orders else "")
+
+    def _others(self) -> Iterator[str]:
+        """Lines on the outputs that the caller has already."""
+        for number, value in enumerate(self.said["values"]):
+            if value.get("from") == "argument":
+                view = "a view of " if "views" in value else ""
+                yield f"   output {number} is {view}{self.names[value['index']]}"
 
     def source(self) -> str:
         """The C file that goes through the plan."""
@@ -134,7 +171,7 @@ const char *{self.name}_message(int code);
         messages = [m for kernel in self.plan.kernels for m in kernel.messages]
         return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
             name=self.name,
-            parameters=", ".join(self.parameters()),
+            parameters=self.parameters(self._own_names, self._own_sizes),
             declarations="\n".join(f"extern void {each}();" for each in names),
             messages="\n".join(f"    {_quoted(each)}," for each in messages),
             checks="\n".join(self._checks()),
@@ -151,7 +188,7 @@ const char *{self.name}_message(int code);
             **{f"result_{n}": self.plan.array(self.plan.results[i]) for n, i in enumerate(self.results)},
         }
         made = [
-            f"    {C_TYPES[array.dtype]} *{name} = calloc({self._count(array)}, sizeof *{name});"
+            f"    {C_TYPES[array.dtype]} *{name} = calloc({self._count(array, self.sizes)}, sizeof *{name});"
             for name, array in named.items()
         ]
         shown = [
@@ -170,20 +207,22 @@ const char *{self.name}_message(int code);
 
     # ------------------------------------------------------------------------- the plan
 
-    def _extent(self, extent: Extent) -> str:
+    def _extent(self, extent: Extent, names: Sequence[str] = ()) -> str:
+        """An extent in C, where sizes have their own names in the function, or `names`."""
         if isinstance(extent, int):
             return str(extent)
-        return _c_expression(ast.parse(extent.text, mode="eval").body, self.sizes)
+        sizes = names or self._own_sizes
+        return _c_expression(ast.parse(extent.text, mode="eval").body, sizes)
 
-    def _count(self, array: Array) -> str:
-        return " * ".join(f"({self._extent(extent)})" for extent in array.shape) or "1"
+    def _count(self, array: Array, names: Sequence[str] = ()) -> str:
+        return " * ".join(f"({self._extent(extent, names)})" for extent in array.shape) or "1"
 
     def _bytes(self, array: Array) -> str:
         return f"{self._count(array)} * {ITEM_BYTES[array.dtype]}"
 
     def _checks(self) -> Iterator[str]:
         """Statements that leave the function where a size is not allowed."""
-        for name, size in zip(self.sizes, self.plan.sizes, strict=True):
+        for name, size in zip(self._own_sizes, self.plan.sizes, strict=True):
             yield f"    if ({name} < {max(size.minimum, 1)} || {name} > {size.maximum}) return 1;"
         for extent in self.plan.positive:
             yield f"    if ({self._extent(extent)} < 1) return 1;"
@@ -200,12 +239,12 @@ const char *{self.name}_message(int code);
         for _, buffer in own:
             if buffer.offset is not None:
                 end = f"{self._extent(buffer.offset)} + {self._bytes(buffer.array)}"
-                yield f"    bytes = most(bytes, {end});"
+                yield f"    bytes = deplo_most(bytes, {end});"
         for i, buffer in own:
             if buffer.offset is None:
-                yield f"    size_t offset_{i} = bytes = aligned(bytes);"
+                yield f"    size_t offset_{i} = bytes = deplo_aligned(bytes);"
                 yield f"    bytes += {self._bytes(buffer.array)};"
-        yield "    char *memory = aligned_alloc(ALIGNMENT, aligned(bytes + 1));"
+        yield "    char *memory = aligned_alloc(ALIGNMENT, deplo_aligned(bytes + 1));"
         yield "    if (!memory) return 2;"
         for i, buffer in own:
             offset = f"offset_{i}" if buffer.offset is None else self._extent(buffer.offset)
@@ -214,7 +253,7 @@ const char *{self.name}_message(int code);
             if ref.kind == "buffer":
                 yield f"    int64_t buffer_{ref.index} = (int64_t){name};"
         for i in range(len(self.plan.arguments)):
-            where = self.names.get(i) or f"({self.name}_weights + {self._offsets.get(i, 0)})"
+            where = self._own_names.get(i) or f"({self.name}_weights + {self._offsets.get(i, 0)})"
             yield f"    int64_t argument_{i} = (int64_t){where};"
 
     def _steps(self) -> Iterator[str]:
@@ -233,7 +272,7 @@ const char *{self.name}_message(int code);
             values = f"(const int64_t[]){{{', '.join(passed)}}}"
             driver = f"deplo_drive_{len(passed)}"
             blocks = self._extent(step.blocks)
-            launch = f"launch({driver}, {step.kernel}, {blocks}, {len(passed)}, {values})"
+            launch = f"deplo_launch({driver}, {step.kernel}, {blocks}, {len(passed)}, {values})"
             code = self._codes[step.kernel] - 1
             yield f"    if ((failed = {launch})) {{ code = {code} + failed; goto end; }}"
             if number in ends:
@@ -249,18 +288,14 @@ const char *{self.name}_message(int code);
     def _updates(self) -> Iterator[str]:
         """Statements that give inputs their new values."""
         for update in self.said["updates"]:
-            value, argument = update["value"], update["argument"]
-            if value.get("from") == "argument" and value["index"] == argument and "views" not in value:
+            if self._stays(update):
                 continue
-            plain = value.get("from") == "result" and not {"views", "order"} & value.keys()
-            if not plain:
-                raise UsageError(
-                    f"a C library cannot change input '{self.names[argument]}' to a view of another array"
-                )
+            value, argument = update["value"], update["argument"]
             ref = self.plan.results[value["index"]]
             if ref != Ref("argument", argument):
                 size = self._bytes(self.plan.arguments[argument].array)
-                yield f"    memcpy({self.names[argument]}, (const void *){ref.kind}_{ref.index}, {size});"
+                target = self._own_names[argument]
+                yield f"    memcpy({target}, (const void *){ref.kind}_{ref.index}, {size});"
 
 
 OPERATORS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
@@ -278,26 +313,12 @@ def _c_expression(node: ast.expr, names: Sequence[str]) -> str:
         case ast.BinOp(left=left, op=op, right=right):
             one, other = _c_expression(left, names), _c_expression(right, names)
             if isinstance(op, ast.FloorDiv):
-                return f"floor_div({one}, {other})"
+                return f"deplo_floor_div({one}, {other})"
             if isinstance(op, ast.Mod):
-                return f"({one} - {other} * floor_div({one}, {other}))"
+                return f"({one} - {other} * deplo_floor_div({one}, {other}))"
             return f"({one} {OPERATORS[type(op)]} {other})"
         case _:
             raise DeploError(f"an extent that C cannot say: {ast.unparse(node)}")
-
-
-def _identifier(name: str) -> str:
-    """The name in C."""
-    made = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return f"{made}_" if made in RESERVED or made[:1].isdigit() else made
-
-
-RESERVED = frozenset(
-    """auto bool break case char const continue default do double else enum extern float for goto if inline
-    int long register restrict return short signed sizeof static struct switch typedef union unsigned void
-    volatile while bytes memory code failed turn launch most aligned""".split()
-)
-"""What C, and the function itself, have names for already."""
 
 
 def _quoted(text: str) -> str:

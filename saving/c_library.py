@@ -9,7 +9,6 @@ Parameters are in the library. Threads are those of OpenMP.
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import tempfile
@@ -20,6 +19,7 @@ from ..program import Program
 from ..runtime.cpu_features import machine
 from ..runtime.linked_code import texts_of
 from .c_host import Host
+from .c_names import check_function_name
 from .machine_code import code_target, compiled
 from .program_file import check_calls
 from .writing import new_file
@@ -33,8 +33,7 @@ def save_c_library(program: Program, directory: Path, name: str) -> None:
     Raises UsageError, which lists what of the program C cannot say; MissingEnvironmentError without a C
     compiler for the target.
     """
-    if not re.fullmatch("[a-z_][a-z0-9_]*", name):
-        raise UsageError(f"'{name}' names no C function: use small letters, digits and _")
+    check_function_name(name, texts_of(program.plan))
     check_calls([program])
     host = Host(program, name)
     architecture, core, more = code_target(program.target)
@@ -46,7 +45,7 @@ def save_c_library(program: Program, directory: Path, name: str) -> None:
         for each, text in texts.items():
             (work / each).write_text(text, encoding="utf-8")
         (work / "weights.bin").write_bytes(host.weights)
-        (work / "exported").write_text(f"{{ global: {name}; {name}_message; local: *; }};\n")
+        (work / "exported").write_text(f'{{ global: "{name}"; "{name}_message"; local: *; }};\n')
         objects: list[str] = []
         for number, text in enumerate(texts_of(program.plan).values()):
             objects.append(f"{number}.o")

@@ -12,6 +12,7 @@ from ..errors import UsageError
 from ..machine.host_cpu import find_target
 from ..program import Program
 from ..saving.c_library import save_c_library
+from ..saving.c_names import is_function_name
 from ..saving.program_file import save
 from .compiling import capture_source, load, progress
 
@@ -73,5 +74,6 @@ def _save_library(programs: Sequence[Program], directory: Path, options: argpars
         raise UsageError("a C library is for one target")
     named = (options.source or "").rpartition(":")[2] or directory.name
     name = re.sub("[^a-z0-9_]", "_", named.lower())
+    name = name if is_function_name(name) else f"program_{name}"
     save_c_library(programs[0], directory, name)
     sys.stderr.write(f"wrote {directory}/lib{name}.so, {name}.h, example.c")

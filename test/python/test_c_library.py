@@ -102,6 +102,46 @@ def test_the_example_compiles_without_a_warning_and_runs(tmp_path):
     assert done.stdout.startswith("result_0 begins with ")
 
 
+NAMES = "linux virtual int64_t bytes memory free printf result_0 argument_0 size_0 prog floor_div".split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_input_may_have_any_name(name, tmp_path):
+    exec(f"def function({name}, y): return {name} * 2 + y", made := {})
+    function, shapes = made["function"], ({0: torch.export.Dim("int", min=2, max=9)},) * 2
+    program = deplo.compile(function, (r(3), r(3)), target="cpu", dynamic_shapes=shapes)
+    program.save_c_library(tmp_path, "prog")
+    command = ["cc", "-Wall", "-Wextra", "-Werror", "example.c", "-L.", "-lprog", "-Wl,-rpath,."]
+    subprocess.run([*command, "-o", "example"], cwd=tmp_path, check=True)
+    subprocess.run(["./example"], cwd=tmp_path, check=True)
+
+
+@pytest.mark.parametrize("name", ["int", "class", "main", "free", "sin", "deplo_run", "k_mul_pointwise"])
+def test_a_function_has_no_name_that_is_taken(name, tmp_path):
+    program = deplo.compile(lambda x: x * 2, (r(3),), target="cpu")
+    with pytest.raises(UsageError, match=f"'{name}' names something else in C already"):
+        program.save_c_library(tmp_path, name)
+
+
+class Parameters(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(r(3))
+
+    def forward(self, x):
+        return x * 2, self.weight, self.weight[1:]
+
+
+def test_outputs_that_are_no_results(tmp_path):
+    with pytest.raises(UsageError, match=r"output 1 is a parameter.*\n  output 2 is a parameter"):
+        deplo.compile(Parameters(), (r(3),), target="cpu").save_c_library(tmp_path, "prog")
+    program = deplo.compile(lambda x: ((y := x * 2), y.t(), x, x[0]), (r(3, 4),), target="cpu")
+    program.save_c_library(tmp_path, "prog")
+    header = (tmp_path / "prog.h").read_text()
+    assert "result_0: f32[3, 4], output 0 of the program, of which output 1 is a view\n" in header
+    assert "output 2 is x\n   output 3 is a view of x\n" in header
+
+
 def test_what_c_cannot_say_is_refused(tmp_path):
     with pytest.raises(UsageError, match="has no buffers that change; pass them as inputs"):
         deplo.compile(Counter(), (r(3),), target="cpu").save_c_library(tmp_path, "counter")
