@@ -33,7 +33,10 @@ from .safetensors import read as read_safetensors
 from .sizes import EmptySize
 from .trees import count, flatten, unflatten
 
-INVALID = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError)
+INVALID = (
+    *(KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError),
+    *(ArithmeticError, SyntaxError, MemoryError),
+)
 """What reading data raises that has not the form it should have."""
 
 
@@ -91,9 +94,12 @@ class Interface:
         inputs = count(read.inputs)
         if not isinstance(said["name"], str) or count(read.outputs) != len(read.values):
             raise ValueError("it has no name, or its outputs have another number than their tree")
-        places = [each["input"] for each in read.arguments if "input" in each]
-        if any(not 0 <= place < inputs for place in (*places, *read.constants, *read.strides)):
-            raise ValueError("an argument is an input that there is not")
+        places = [each["input"] for each in read.arguments if "weight" not in each]
+        for place in (*places, *read.constants, *read.strides):
+            if not isinstance(place, int) or not 0 <= place < inputs:
+                raise ValueError("an argument is an input that there is not")
+        if any(not isinstance(each["name"], str) for each in read.arguments):
+            raise ValueError("an argument has no name")
         return read
 
 
@@ -163,7 +169,11 @@ class LoadedProgram:
                 self.plan.arguments, arguments, self.interface.arguments, strict=True
             )
         ]
-        return self._returned(self._run(passed), arguments, changed)
+        results = self._run(passed)
+        try:
+            return self._returned(results, arguments, changed)
+        except INVALID as error:
+            raise _invalid(self.file, error) from error
 
     def _run(self, arguments: Sequence[Any]) -> Sequence[Any]:
         variant = self._first
@@ -259,14 +269,14 @@ def described(file: ProgramFile) -> dict[str, Any]:
             target["name"]: [_Variant(file, each) for each in target["variants"]]
             for target in file.manifest["targets"]
         }
-        first = next(iter(plans.values()))[0].plan
+        (first, *_), *_ = plans.values()
         held = read_safetensors(file.members[WEIGHTS]) if WEIGHTS in file.members else {}
         return {
             "name": interface.name,
             "deplo": str(file.manifest["deplo"]),
             "bytes": file.path.stat().st_size,
-            "inputs": [f"{a.name}: {a.said}" for a in first.arguments if a.kind == "input"],
-            "outputs": [str(first.array(ref)) for ref in first.results],
+            "inputs": [f"{a.name}: {a.said}" for a in first.plan.arguments if a.kind == "input"],
+            "outputs": [str(first.plan.array(ref)) for ref in first.plan.results],
             "weights": [f"{name}: {value.dtype}{list(value.shape)}" for name, value in held.items()],
             "targets": [
                 {

@@ -59,8 +59,16 @@ def count(tree: Any) -> int:
     ((kind, parts),) = tree.items()
     if kind not in ("dict", "list", "tuple", "named"):
         raise ValueError(f"no tree: {kind}")
-    children = [part for _, part in parts] if kind == "dict" else parts
-    return sum(map(count, children[2] if kind == "named" else children))
+    children = parts
+    if kind == "dict":
+        if not all(isinstance(key, str | int) for key, _ in parts):
+            raise ValueError("a key that is none")
+        children = [part for _, part in parts]
+    elif kind == "named":
+        name, fields, children = parts
+        if len(_named(name, tuple(fields))._fields) != len(children):
+            raise ValueError(f"{name} has other fields than parts")
+    return sum(map(count, children))
 
 
 @cache

@@ -333,7 +333,22 @@ def lies(whole):
         yield of(lambda manifest, members, key=key: manifest["interface"].pop(key))
         yield of(lambda manifest, members, key=key: manifest["interface"].update({key: 7}))
         yield of(lambda manifest, members, key=key: manifest["interface"].update({key: [{}]}))
-    for value in ({"from": "result", "index": 9}, {"from": "x", "index": 0}, {"size": "s0 ** 9", "axes": []}):
+    for key, value in (
+        ("outputs", {"named": ["a b", ["x"], ["*"]]}),
+        ("outputs", {"named": ["P", ["x", "y"], ["*"]]}),
+        ("inputs", {"tuple": [{"tuple": ["*"]}, {"dict": [[[], {"tuple": []}]]}]}),
+        ("arguments", "s0"),
+    ):
+        yield of(lambda m, members, key=key, value=value: m["interface"].update({key: value}))
+    for value in (
+        {"from": "result", "index": 9},
+        {"from": "x", "index": 0},
+        {"from": "result", "index": 0, "views": [["swap", 0, 99]]},
+        {"from": "result", "index": 0, "views": [["select"]]},
+        {"size": "s0 ** 9", "axes": []},
+        {"size": "", "axes": []},
+        {"size": "1 // 0", "axes": []},
+    ):
         yield of(lambda m, members, value=value: m["interface"].update(values=[value]))
 
 
