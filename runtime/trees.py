@@ -73,7 +73,7 @@ def count(tree: Any) -> int:
 
 @cache
 def _named(name: str, fields: tuple[str, ...]) -> Any:
-    return namedtuple(name, fields)  # noqa: PYI024  # pyright: ignore[reportUntypedNamedTuple]
+    return namedtuple(name, fields, rename=True)  # noqa: PYI024  # pyright: ignore[reportUntypedNamedTuple]
 
 
 def _listed(keys: Sequence[Any]) -> str:

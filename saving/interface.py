@@ -6,7 +6,6 @@ PyTorch cannot do is refused, all at once.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -109,7 +108,7 @@ def tree_of(spec: pytree.TreeSpec) -> Any:
     if hasattr(context, "_fields"):
         return {"named": [context.__name__, list(context._fields), children]}
     keys = context if isinstance(context, list) else None
-    plain = kind in (dict, OrderedDict) or getattr(kind, "__mro__", (None, None))[1] is not object
+    plain = isinstance(kind, type) and issubclass(kind, dict)
     if keys is None or len(keys) != len(children) or not plain:
         raise CannotSay(f"a {getattr(kind, '__name__', kind)}; take and return tuples, lists and dicts")
     if not all(isinstance(key, str | int) for key in keys):

@@ -2,6 +2,7 @@
 
 import copy
 import os
+from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 from test_program_files import check_same
 from torch import nn
+from torch.utils import _pytree as pytree
 
 import deplo
 from deplo.errors import UsageError
@@ -29,6 +31,24 @@ def changed_views(x):
     return x[0, 0, 0], x[1, 1, 1].view(1, 1), x[:1].squeeze(0), x.squeeze(0), *x.unbind(-1)
 
 
+class Base:
+    pass
+
+
+class Box(Base):
+    def __init__(self, values):
+        self.values = values
+
+
+pytree.register_pytree_node(
+    Box,
+    lambda box: (list(box.values.values()), list(box.values)),
+    lambda values, names: Box(dict(zip(names, values, strict=True))),
+    serialized_type_name="Box",
+)
+Renamed = namedtuple("Renamed", "class second", rename=True)  # noqa: PYI024
+
+
 class ComplexBuffers(nn.Module):
     def __init__(self):
         super().__init__()
@@ -45,6 +65,7 @@ class ComplexBuffers(nn.Module):
 PROGRAMS = {
     "views of a changed input, also of one element": (changed_views, (r(2, 3, 4),)),
     "complex buffers": (ComplexBuffers(), (r(2),)),
+    "a named tuple whose fields were renamed": (lambda x: Renamed(x, x * 2), (r(2),)),
 }
 
 
@@ -100,6 +121,11 @@ def test_what_memory_a_changed_input_may_have(tmp_path):
     for wrong in ([1], None):
         with pytest.raises(UsageError, match=f"'x': expected a numpy array, got {type(wrong).__name__}"):
             program(wrong, one)
+
+
+def test_a_class_of_the_program_is_refused_also_if_it_names_its_parts(tmp_path):
+    with pytest.raises(UsageError, match=r"the outputs: a Box; take and return tuples, lists and dicts"):
+        loaded(lambda x: Box({"a": x * 2}), (r(2),), tmp_path)
 
 
 def test_where_a_file_is_written(tmp_path):
