@@ -80,7 +80,7 @@ def test_dynamic_sizes_are_parameters(tmp_path):
         (wanted,) = wanted_of(program, (x,))
         result = np.empty_like(wanted)
         assert library([bits(x)], [result], [len(x)]) == ""
-        np.testing.assert_allclose(result, wanted, rtol=1e-5)  # the program has code for each bucket
+        np.testing.assert_allclose(result, wanted, 1e-5, 1e-6)  # the program has code for each bucket
     for size in (0, -1, 5001):
         assert library([bits(x)], [result], [size]) == "a size that the program was not compiled for"
 
