@@ -18,6 +18,7 @@ from ..program import Program, choose_target, compile
 from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
 from .file_source import FileSource, load_file
+from .onnx_source import load_onnx
 from .precision_option import PRECISION_OPTION
 from .schedule_option import add_schedule_options
 
@@ -67,6 +68,8 @@ def load(options: argparse.Namespace) -> Source:
     with progress("loading"):
         if options.source is not None and options.source.endswith(".mlir"):
             return load_file(options.source)
+        if options.source is not None and options.source.endswith(".onnx"):
+            return load_onnx(options.source)
         source = load_source(
             options.source,
             code=options.code,

@@ -1,0 +1,80 @@
+"""Reads model files: parses and checks them and infers their types, all with ONNX's own tools."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import onnx
+from onnx import ModelProto, ValueInfoProto, checker, external_data_helper, shape_inference
+
+from ..errors import UsageError
+
+
+def read_model(path: str | os.PathLike[str], sizes: Mapping[str, int]) -> ModelProto:
+    """The model in a file, checked, with the types of its values as far as ONNX infers them.
+
+    `sizes` are the extents that dimensions with names get. Raises UsageError for a file that cannot be read
+    or is no right model, and for a size that no input has.
+    """
+    name = os.fspath(path)
+    if not Path(name).is_file():
+        raise UsageError(f"no file {name}")
+    try:
+        model = onnx.load(name, load_external_data=False)
+        checker.check_model(name)
+        _fix_sizes(model, sizes)
+        model = shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+        external_data_helper.load_external_data_for_model(model, os.path.dirname(name))
+    except UsageError:
+        raise
+    except Exception as error:  # ONNX's tools raise what their parser, checker and C++ raise
+        raise UsageError(f"{name} is no right ONNX model: {_line(error)}") from error
+    return model
+
+
+def checked(model: ModelProto, sizes: Mapping[str, int]) -> ModelProto:
+    """The same for a model that is in memory."""
+    try:
+        checker.check_model(model)
+        copy = ModelProto()
+        copy.CopyFrom(model)
+        _fix_sizes(copy, sizes)
+        return shape_inference.infer_shapes(copy, check_type=True, strict_mode=True, data_prop=True)
+    except UsageError:
+        raise
+    except Exception as error:  # ONNX's tools raise what their parser, checker and C++ raise
+        raise UsageError(f"this is no right ONNX model: {_line(error)}") from error
+
+
+def _line(error: Exception) -> str:
+    """An error's text in one line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+def _fix_sizes(model: ModelProto, sizes: Mapping[str, int]) -> None:
+    """Give dimensions with names their extents."""
+    known: set[str] = set()
+    held = {each.name for each in model.graph.initializer}
+    for each in model.graph.input:
+        if each.name not in held:
+            known.update(_names(each))
+    if strange := sorted(set(sizes) - known):
+        has = f"they have {', '.join(sorted(known))}" if known else "they have fixed shapes"
+        raise UsageError(f"sizes: no input has a dimension '{strange[0]}'; {has}")
+    for name, extent in sizes.items():
+        if type(extent) is not int or extent < 1:
+            raise UsageError(f"sizes: '{name}' must be a positive integer, not {extent!r}")
+    if not sizes:
+        return
+    for each in (*model.graph.input, *model.graph.output, *model.graph.value_info):
+        for dim in each.type.tensor_type.shape.dim:
+            if dim.dim_param in sizes:
+                dim.dim_value = sizes[dim.dim_param]
+
+
+def _names(info: ValueInfoProto) -> list[str]:
+    """The names of a value's dimensions."""
+    return [dim.dim_param for dim in info.type.tensor_type.shape.dim if dim.dim_param]

@@ -1,0 +1,72 @@
+"""A program that stands in a `.onnx` file, for commands that take programs of PyTorch: `deplo run model.onnx`.
+
+Its meaning is what the interpreter computes of its Torch IR; its inputs are random, integers among them 0
+or 1, which are indices of most axes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from xdsl.dialects.builtin import ModuleOp
+
+from ..errors import UsageError
+from ..frontend.capture import CPU, Argument
+from ..frontend.dtypes import DTYPES
+from ..interpreter.execute import main_function
+from ..onnx_import.entry import load_model
+from .file_source import FileSource, captured_of, interpret
+
+SEED = 0
+MAX_ELEMENTS = 1 << 28
+"""Elements of an input that is made at random."""
+
+
+def load_onnx(path: str) -> FileSource:
+    """The program in a model file. Raises UsageError, UnsupportedOpError and MissingEnvironmentError."""
+    model = load_model(path)
+    names = [argument.name_hint or "" for argument in main_function(model.module).body.block.args]
+    rng = np.random.default_rng(SEED)
+    arguments: list[Argument] = []
+    inputs: list[torch.Tensor] = []
+    for index, value in enumerate(model.inputs):
+        dtype = DTYPES[value.dtype.element]
+        tensor = _random(rng, value.name, [n for n in value.shape if isinstance(n, int)], dtype)
+        inputs.append(tensor)
+        arguments.append(
+            Argument(names[index], "input", value.name, index, value.shape, dtype, CPU)
+        )
+    tensors: dict[str, torch.Tensor] = {}
+    for name, dtype, array in model.held:
+        tensors[name] = _tensor(array, DTYPES[dtype.element])
+        shape = tuple(array.shape)
+        of_dtype = DTYPES[dtype.element]
+        arguments.append(Argument(name, "parameter", name, None, shape, of_dtype, CPU))
+    captured = captured_of(model.module, arguments, tensors)
+    program = partial(_run, model.module, list(tensors.values()))
+    return FileSource(program, tuple(inputs), {}, path, "the interpreter", captured=captured)
+
+
+def _run(module: ModuleOp, held: list[torch.Tensor], *inputs: torch.Tensor) -> Any:
+    """What the interpreter computes of a model on inputs."""
+    return interpret(module, *inputs, *held)
+
+
+def _tensor(array: np.ndarray[Any, Any], dtype: torch.dtype) -> torch.Tensor:
+    """The tensor of an array as it is stored: bfloat16 is its bits."""
+    if dtype is torch.bfloat16:
+        return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
+    return torch.from_numpy(array.copy())
+
+
+def _random(
+    rng: np.random.Generator, name: str, shape: list[int], dtype: torch.dtype
+) -> torch.Tensor:
+    if np.prod(shape, dtype=float) > MAX_ELEMENTS:
+        raise UsageError(f"input '{name}' of shape {shape} is too large to be made at random")
+    if dtype.is_floating_point:
+        return torch.from_numpy(np.asarray(rng.standard_normal(shape))).to(dtype)
+    return torch.from_numpy(np.asarray(rng.integers(0, 2, shape))).to(dtype)
