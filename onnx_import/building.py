@@ -18,14 +18,17 @@ from .rules import Refused
 __all__ = ["cast", "full", "known", "op", "scalar"]
 
 
-def op(
-    aten: str, *arguments: Argument, dtype: DType | None = None, index: int = 0, **properties: Any
-) -> Node:
+def op(aten: str, *arguments: Argument, dtype: DType | None = None, **properties: Any) -> Node:
     """An operator; its result has the dtype of the first tensor if no other is said."""
-    first = next(a for a in arguments if isinstance(a, Node)) if dtype is None else None
-    chosen = dtype if first is None else first.dtype
+    first = next((a for a in arguments if isinstance(a, Node)), None)
+    chosen = dtype or (None if first is None else first.dtype)
     assert chosen is not None
-    return apply(aten, arguments, chosen, properties, index)
+    return apply(aten, arguments, chosen, properties)
+
+
+def typed(aten: str, x: Node, **properties: Any) -> Node:
+    """An operator of one tensor that is asked to compute in its dtype."""
+    return apply(aten, [x], x.dtype, {**properties, "dtype": x.dtype})
 
 
 def pair(aten: str, *arguments: Argument, index: int, **properties: Any) -> Node:
@@ -188,7 +191,9 @@ def count(shape: Sequence[Extent]) -> Extent:
 
 def arange(end: Extent, dtype: DType = int64) -> Node:
     """The numbers from 0 to before `end`."""
-    return apply("arange.start_step", [], dtype, {"start": 0, "end": end, "step": 1, "dtype": dtype})
+    return apply(
+        "arange.start_step", [], dtype, {"start": 0, "end": end, "step": 1, "dtype": dtype}
+    )
 
 
 # ---- folds
@@ -198,6 +203,7 @@ def fold(aten: str, node: Node, axes: Sequence[int], keep: bool = False) -> Node
     """amax, amin, mean or sum over axes; over none it is the tensor itself."""
     if not axes:
         return node
-    overload = {"sum": "sum.dim_IntList", "mean": "mean.dim"}.get(aten, f"{aten}.default")
-    extra = {"dtype": node.dtype} if aten in ("sum", "mean") else {}
-    return op(overload, node, dim=tuple(axes), keepdim=keep, **extra)
+    if aten in ("sum", "mean"):
+        overload = "sum.dim_IntList" if aten == "sum" else "mean.dim"
+        return typed(overload, node, dim=tuple(axes), keepdim=keep)
+    return op(f"{aten}.default", node, dim=tuple(axes), keepdim=keep)

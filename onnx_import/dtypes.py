@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 import onnx
 from onnx import TensorProto, helper
 
@@ -54,7 +55,7 @@ def numpy_dtype(dtype: DType) -> np.dtype[Any]:
 
 
 def array_of(tensor: onnx.TensorProto) -> tuple[np.ndarray[Any, Any], DType]:
-    """The elements of a tensor in a model, as they are stored. Raises Refused, or ValueError if it is broken."""
+    """The elements of a tensor in a model, as they are stored. Raises Refused; ValueError if it is broken."""
     dtype = dtype_of(tensor.data_type)
     array = onnx.numpy_helper.to_array(tensor)
     return np.ascontiguousarray(array).reshape(array.shape).view(dtype.storage), dtype

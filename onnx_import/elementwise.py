@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from ..lazy.dtypes import bool_
 from ..lazy.expression import Node
-from .building import cast, compare, div, either, full, op, scalar, sub, where
-from .dtypes import is_float, is_integer
+from .building import cast, compare, div, either, full, op, scalar, where
+from .dtypes import is_float
 from .rules import Call, Refused, rule, same_dtype
 
 UNARY: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -96,3 +96,127 @@ def divide(call: Call) -> Node:
 def negate(call: Call) -> Node:
     """Not."""
     return op("logical_not.default", call.tensor(0), dtype=bool_)
+
+
+@rule("Sign", 9, 13)
+def sign(call: Call) -> Node:
+    """-1, 0 or 1; NaN of NaN, which ATen's has 0 for."""
+    x = call.tensor(0)
+    signs = op("sign.default", x)
+    if not is_float(x.dtype):
+        return signs
+    return where(op("isnan.default", x, dtype=bool_), x, signs)
+
+
+@rule("IsNaN", 9, 13, 20)
+def is_nan(call: Call) -> Node:
+    """Whether elements are NaN."""
+    return op("isnan.default", call.tensor(0), dtype=bool_)
+
+
+@rule("IsInf", 10, 20)
+def is_inf(call: Call) -> Node:
+    """Whether elements are infinite, of one sign or of both."""
+    x = call.tensor(0)
+    negative, positive = call.flag("detect_negative"), call.flag("detect_positive")
+    infinite = op("isinf.default", x, dtype=bool_)
+    if negative and positive:
+        return infinite
+    if not negative and not positive:
+        return full(x.shape, False, bool_)
+    sign = compare("gt" if positive else "lt", x, scalar(0, x))
+    return op("logical_and.default", infinite, sign, dtype=bool_)
+
+
+def _chained(aten: str) -> Callable[[Call], Node]:
+    def of(call: Call) -> Node:
+        nodes = call.tensors()
+        dtype = same_dtype(*nodes)
+        found = nodes[0]
+        for node in nodes[1:]:
+            found = op(aten, found, node, dtype=dtype)
+        return found
+
+    return of
+
+
+rule("Max", 8, 12, 13)(_chained("maximum.default"))
+rule("Min", 8, 12, 13)(_chained("minimum.default"))
+rule("Sum", 8, 13)(_chained("add.Tensor"))
+
+
+@rule("Mean", 8, 13)
+def mean(call: Call) -> Node:
+    """The sum over the number of tensors."""
+    total = _chained("add.Tensor")(call)
+    return div(total, scalar(len(call.inputs), total))
+
+
+@rule("Mod", 10, 13, 28)
+def modulo(call: Call) -> Node:
+    """What division leaves: of the divisor's sign, or with fmod of the dividend's."""
+    a, b = call.tensor(0), call.tensor(1)
+    dtype = same_dtype(a, b)
+    if call.flag("fmod"):
+        return op("fmod.Tensor", a, b, dtype=dtype)
+    if is_float(dtype):
+        raise Refused("floats without fmod")
+    return op("remainder.Tensor", a, b, dtype=dtype)
+
+
+@rule("Pow", 7, 12, 13, 15)
+def power(call: Call) -> Node:
+    """x ** y in the dtype of x; of integers for an exponent that is known, from 0 to 64."""
+    x, y = call.tensor(0), call.tensor(1)
+    if is_float(x.dtype):
+        if not y.shape and not call.depends(y):
+            exponent = call.know(y).item()
+            if float(exponent).is_integer() and abs(exponent) <= 64:
+                return op("pow.Tensor_Scalar", x, exponent=float(exponent))
+        return op("pow.Tensor_Tensor", x, cast(y, x.dtype))
+    if is_float(y.dtype):
+        raise Refused("an integer to the power of floats")
+    exponents = call.array(1, "exponent")
+    if exponents.size != 1 or not 0 <= exponents.item() <= 64 or y.shape > x.shape:
+        raise Refused("an integer to the power of other than one number from 0 to 64")
+    return op("pow.Tensor_Scalar", x, exponent=int(exponents.item()))
+
+
+@rule("Where", 9, 16)
+def choose(call: Call) -> Node:
+    """x where the condition is true, else y."""
+    a, b = call.tensor(1), call.tensor(2)
+    return op("where.self", call.tensor(0), a, b, dtype=same_dtype(a, b))
+
+
+@rule("Clip", 6, 11, 12, 13)
+def clip(call: Call) -> Node:
+    """At least min and at most max; max where min is larger."""
+    x = call.tensor(0)
+    bounds: Sequence[Node | None]
+    if call.version == 6:
+        low, high = call.given("min"), call.given("max")
+        bounds = [None if each is None else scalar(each, x) for each in (low, high)]
+    else:
+        bounds = [call.optional(1), call.optional(2)]
+    for aten, bound in zip(("maximum", "minimum"), bounds, strict=True):
+        if bound is not None:
+            same_dtype(x, bound)
+            x = op(f"{aten}.default", x, bound)
+    return x
+
+
+@rule("BitShift", 11, 28)
+def shift(call: Call) -> Node:
+    """Bits moved; by as many as there are, or more, all of them are gone."""
+    x, by = call.tensor(0), call.tensor(1)
+    dtype = same_dtype(x, by)
+    name = {"LEFT": "left", "RIGHT": "right"}[call.text("direction", "LEFT", "RIGHT")]
+    bits = scalar(dtype.bits, x)
+    beyond = either(compare("ge", by, bits), compare("lt", by, scalar(0, x)))
+    within = where(beyond, scalar(0, x), by)
+    shifted = op(f"bitwise_{name}_shift.Tensor", x, within, dtype=dtype)
+    gone = scalar(0, x)
+    if name == "right" and dtype.name != "uint8":
+        gone = where(compare("lt", x, gone), scalar(-1, x), gone)
+    return where(beyond, gone, shifted)

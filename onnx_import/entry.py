@@ -15,28 +15,34 @@ if TYPE_CHECKING:
 
 
 def load_model(
-    path: str | os.PathLike[str], sizes: Mapping[str, int] | None = None
+    path: str | os.PathLike[str],
+    sizes: Mapping[str, int] | None = None,
+    constants: Mapping[str, Any] | None = None,
 ) -> Model:
     """The model in a file as Torch IR. Raises what `from_onnx` does."""
     if find_spec("onnx") is None:
-        raise MissingEnvironmentError("ONNX models need the package onnx: pip install 'deplo[onnx]'")
+        raise MissingEnvironmentError(
+            "ONNX models need the package onnx: pip install 'deplo[onnx]'"
+        )
     module: Any = import_module(".model_files", __package__)
-    return module.load(path, sizes or {})
+    return module.load(path, sizes, constants)
 
 
 def from_onnx(
     path: str | os.PathLike[str],
     *,
     sizes: Mapping[str, int] | None = None,
+    constants: Mapping[str, Any] | None = None,
     target: str = "cpu",
     schedule: str | None = None,
 ) -> OnnxProgram:
     """The model in a `.onnx` file as a compiled program, which takes and gives numpy arrays.
 
-    `sizes` are the extents of dimensions that have names, such as {"batch": 1}. Raises UsageError for a
-    file that is no right model, UnsupportedOpError, which lists all of the model that deplo does not
-    compute, and MissingEnvironmentError without the package `onnx`.
+    `sizes` are the extents of dimensions that have names, such as {"batch": 1}, and `constants` are
+    arrays in the place of inputs, such as those that say shapes. Raises UsageError for a file that is no
+    right model, UnsupportedOpError, which lists all of the model that deplo does not compute, and
+    MissingEnvironmentError without the package `onnx`.
     """
-    model = load_model(path, sizes)
+    model = load_model(path, sizes, constants)
     module: Any = import_module(".program", __package__)
     return module.OnnxProgram(model, target, schedule)

@@ -34,7 +34,7 @@ def opsets_of(imports: Sequence[object]) -> dict[str, int]:
 def function_of(
     schema: defs.OpSchema, version: int, node: NodeProto, types: Sequence[Type | None]
 ) -> Function | None:
-    """What ONNX defines an operator by in a version of its domain, for inputs of types; None if it does not."""
+    """What ONNX defines an operator by, for inputs of types; None if it does not."""
     if schema.has_function:
         body = schema.function_body
     elif schema.has_context_dependent_function:
@@ -58,7 +58,9 @@ def _type_proto(type: Type | None) -> TypeProto:
     if type is None:
         return TypeProto()
     element, shape = type
-    return helper.make_tensor_type_proto(element, [n if isinstance(n, int) else str(n) for n in shape])
+    return helper.make_tensor_type_proto(
+        element, [n if isinstance(n, int) else str(n) for n in shape]
+    )
 
 
 def resolved(node: NodeProto, given: Mapping[str, AttributeProto] | None) -> NodeProto:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from xdsl.utils.exceptions import VerifyException
+
 from onnx import (
     AttributeProto,
     GraphProto,
@@ -17,7 +19,6 @@ from onnx import (
     defs,
     helper,
 )
-from xdsl.utils.exceptions import VerifyException
 
 from ..dialects.sizes import Extent, UndecidedSize
 from ..errors import UnsupportedOpError, UsageError, counted
@@ -148,7 +149,9 @@ class Importer:
 
     def _nodes(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
         for each in nodes:
-            where = f"{scope.where}{each.op_type} '{each.name or ', '.join(filter(None, each.output))}'"
+            where = (
+                f"{scope.where}{each.op_type} '{each.name or ', '.join(filter(None, each.output))}'"
+            )
             try:
                 node = resolved(each, scope.attributes)
                 results = [*self._results(node, scope, where)]
@@ -194,7 +197,9 @@ class Importer:
                 )
             if not same:
                 said = f"{element_name(inferred.elem_type)} {extents}"
-                raise Refused(f"a result {result.dtype} {list(result.shape)} where ONNX infers {said}")
+                raise Refused(
+                    f"a result {result.dtype} {list(result.shape)} where ONNX infers {said}"
+                )
 
     def _results(self, node: NodeProto, scope: Scope, where: str) -> Sequence[Node | None]:
         """The results of a node; None for each if an input was refused. Raises Refused."""
@@ -226,7 +231,12 @@ class Importer:
         if function is None:
             raise Refused(f"operator {title} of version {schema.since_version}")
         attributes = attributes_of(function.body, node, schema)
-        return self._inlined(function, attributes, inputs, scope, where)
+        results = self._inlined(function, attributes, inputs, scope, where)
+        for position, name in enumerate(node.output):
+            absent = position >= len(results) or function.body.output[position] == ""
+            if name and absent:
+                raise Refused(f"output {position}")
+        return results
 
     def _by_rule(
         self, node: NodeProto, schema: defs.OpSchema, inputs: Sequence[Node | None], scope: Scope
@@ -244,6 +254,7 @@ class Importer:
             defaults | said,
             [bool(name) for name in node.output],
             self.constants.know,
+            self.constants.depends,
             frozenset(said),
         )
         made = RULES[schema.domain, node.op_type].function(call)
@@ -278,7 +289,7 @@ class Importer:
         absent = {name for name, node in zip(body.input, padded, strict=True) if node is None}
         inner.values.update(zip(body.input, padded, strict=True))
         self._nodes((_without(node, absent) for node in body.node), inner)
-        return [self._value(name, inner) for name in body.output]
+        return [inner.values.get(name) for name in body.output]
 
 
 def _without(node: NodeProto, absent: set[str]) -> NodeProto:

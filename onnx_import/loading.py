@@ -4,19 +4,41 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import onnx
-from onnx import ModelProto, ValueInfoProto, checker, external_data_helper, shape_inference
+from onnx import (
+    ModelProto,
+    ValueInfoProto,
+    checker,
+    external_data_helper,
+    numpy_helper,
+    shape_inference,
+)
 
 from ..errors import UsageError
 
 
-def read_model(path: str | os.PathLike[str], sizes: Mapping[str, int]) -> ModelProto:
+@dataclass(frozen=True)
+class Fixed:
+    """What a model leaves to its calls, and is said when it is imported."""
+
+    sizes: Mapping[str, int] = field(default_factory=lambda: dict[str, int]())
+    """The extents of dimensions that have names."""
+    inputs: Mapping[str, np.ndarray[Any, Any]] = field(
+        default_factory=lambda: dict[str, np.ndarray[Any, Any]]()
+    )
+    """The elements of inputs, which are none of the program then."""
+
+
+def read_model(path: str | os.PathLike[str], fixed: Fixed) -> ModelProto:
     """The model in a file, checked, with the types of its values as far as ONNX infers them.
 
-    `sizes` are the extents that dimensions with names get. Raises UsageError for a file that cannot be read
-    or is no right model, and for a size that no input has.
+    Raises UsageError for a file that cannot be read or is no right model, and for what it cannot fix.
     """
     name = os.fspath(path)
     if not Path(name).is_file():
@@ -24,8 +46,10 @@ def read_model(path: str | os.PathLike[str], sizes: Mapping[str, int]) -> ModelP
     try:
         model = onnx.load(name, load_external_data=False)
         checker.check_model(name)
-        _fix_sizes(model, sizes)
-        model = shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+        _fix(model, fixed)
+        model = shape_inference.infer_shapes(
+            model, check_type=True, strict_mode=True, data_prop=True
+        )
         external_data_helper.load_external_data_for_model(model, os.path.dirname(name))
     except UsageError:
         raise
@@ -34,13 +58,13 @@ def read_model(path: str | os.PathLike[str], sizes: Mapping[str, int]) -> ModelP
     return model
 
 
-def checked(model: ModelProto, sizes: Mapping[str, int]) -> ModelProto:
+def checked(model: ModelProto, fixed: Fixed) -> ModelProto:
     """The same for a model that is in memory."""
     try:
         checker.check_model(model)
         copy = ModelProto()
         copy.CopyFrom(model)
-        _fix_sizes(copy, sizes)
+        _fix(copy, fixed)
         return shape_inference.infer_shapes(copy, check_type=True, strict_mode=True, data_prop=True)
     except UsageError:
         raise
@@ -52,6 +76,33 @@ def _line(error: Exception) -> str:
     """An error's text in one line."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+def _fix(model: ModelProto, fixed: Fixed) -> None:
+    """Make what is said a part of the model."""
+    _fix_sizes(model, fixed.sizes)
+    held = {each.name for each in model.graph.initializer}
+    inputs = {each.name: each for each in model.graph.input if each.name not in held}
+    for name, array in fixed.inputs.items():
+        if name not in inputs:
+            listed = ", ".join(inputs) or "none"
+            raise UsageError(f"constants: the model has no input '{name}'; its inputs are {listed}")
+        if not isinstance(array, np.ndarray | np.generic):
+            raise UsageError(
+                f"constants: '{name}' must be a numpy array, not {type(array).__name__}"
+            )
+        tensor = numpy_helper.from_array(np.asarray(array), name)
+        wanted = inputs[name].type.tensor_type
+        dims = [d.dim_value if d.HasField("dim_value") else None for d in wanted.shape.dim]
+        fits = not wanted.HasField("shape") or (
+            len(dims) == array.ndim
+            and all(n in (None, m) for n, m in zip(dims, array.shape, strict=True))
+        )
+        if tensor.data_type != wanted.elem_type or not fits:
+            raise UsageError(
+                f"constants: input '{name}' does not take {array.dtype} {list(array.shape)}"
+            )
+        model.graph.initializer.append(tensor)
 
 
 def _fix_sizes(model: ModelProto, sizes: Mapping[str, int]) -> None:

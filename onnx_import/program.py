@@ -15,7 +15,7 @@ from ..dialects.sizes import Extent
 from ..errors import UsageError
 from ..execution import Code, ExecutionPlan
 from ..lazy.dtypes import DType
-from ..lazy.expression import LEAF, Node
+from ..lazy.expression import LEAF
 from ..lazy.programs import build_module, in_order
 from ..machine.host_cpu import find_target
 from .dtypes import numpy_dtype
@@ -56,7 +56,9 @@ def model_of(imported: Imported) -> Model:
     arguments = main.body.block.args
     for argument, hint in zip(arguments, _identifiers(names), strict=True):
         argument.name_hint = hint
-    marks = [{} if i < len(inputs) else {"deplo.parameter": StringAttr(n)} for i, n in enumerate(names)]
+    marks = [
+        {} if i < len(inputs) else {"deplo.parameter": StringAttr(n)} for i, n in enumerate(names)
+    ]
     main.arg_attrs = ArrayAttr([DictionaryAttr(mark) for mark in marks])
     arrays: list[tuple[str, DType, np.ndarray[Any, Any]]] = []
     for node, argument in zip(held, list(arguments)[len(inputs) :], strict=True):

@@ -40,6 +40,8 @@ class Call:
     """Which outputs the graph asks for."""
     know: Callable[[Node], np.ndarray[Any, Any]]
     """The elements of a tensor that depends on no input of the model. Raises Refused for another."""
+    depends: Callable[[Node], bool]
+    """Whether a tensor depends on an input of the model."""
     said: frozenset[str]
     """The attributes that the node says."""
     read: set[str] = field(default_factory=lambda: set[str]())
@@ -74,7 +76,9 @@ class Call:
         try:
             return self.know(node)
         except Refused as reason:
-            raise Refused(f"its {what} must be known when the model is imported: {reason}") from None
+            raise Refused(
+                f"its {what} must be known when the model is imported: {reason}"
+            ) from None
 
     def integers(self, position: int, what: str) -> list[int]:
         """The elements of an input of integers that must be known now."""

@@ -1,4 +1,4 @@
-"""A program that stands in a `.onnx` file, for commands that take programs of PyTorch: `deplo run model.onnx`.
+"""A program that stands in a `.onnx` file, for commands that take programs: `deplo run model.onnx`.
 
 Its meaning is what the interpreter computes of its Torch IR; its inputs are random, integers among them 0
 or 1, which are indices of most axes.

@@ -1,0 +1,124 @@
+"""Runs the node tests of the package `onnx` on `deplo.from_onnx`, and counts what comes of them.
+
+    python test/python/onnx_nodes.py            # all of them, one process
+    python test/python/onnx_nodes.py softmax    # those whose names have a word
+
+A case passes if every output is as near to ONNX's as its own tolerance says; it is refused if deplo says that
+it does not compute it. Wrong values and any other exception are failures.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, numpy_helper
+from onnx.backend.test.loader import load_model_tests
+
+import deplo
+from deplo.onnx_import.model_files import load_proto
+from deplo.onnx_import.program import OnnxProgram
+
+
+def outcome(case: Any) -> tuple[str, str]:
+    """What comes of a case, passed, refused, wrong or crashed, and why."""
+    names = [value.name for value in case.model.graph.input]
+    try:
+        program = loaded(case, names)
+    except (deplo.UnsupportedOpError, deplo.UsageError) as error:
+        lines = str(error).splitlines()
+        return "refused", " + ".join(line.strip() for line in lines[1:] or lines)
+    except Exception as error:
+        return "crashed", f"{type(error).__name__}: {error}"
+    takes = {value.name for value in program.inputs}
+    for given, expected in case.data_sets:
+        arrays = {n: array_of(x) for n, x in zip(names, given, strict=False) if n in takes}
+        try:
+            found = program(**arrays)
+        except Exception as error:
+            return "crashed", f"{type(error).__name__}: {error}"
+        results = found if isinstance(found, tuple) else (found,)
+        for name, ours, theirs in zip(program.outputs, results, expected, strict=True):
+            if (problem := difference(ours, array_of(theirs), case.rtol, case.atol)) is not None:
+                return "wrong", f"{name.name}: {problem}"
+    return "passed", ""
+
+
+def loaded(case: Any, names: list[str]) -> OnnxProgram:
+    """The program of a case; inputs that say shapes are fixed where they must be."""
+    try:
+        return OnnxProgram(load_proto(case.model))
+    except deplo.UnsupportedOpError as error:
+        if "must be known" not in str(error):
+            raise
+        arrays = zip(names, case.data_sets[0][0], strict=False)
+        fixed = {name: array_of(x) for name, x in arrays if says_shapes(x)}
+        if not fixed:
+            raise
+        return OnnxProgram(load_proto(case.model, constants=fixed))
+
+
+def array_of(value: Any) -> Any:
+    """A value of a case as an array."""
+    if isinstance(value, TensorProto):
+        return numpy_helper.to_array(value)
+    return np.asarray(value)
+
+
+def says_shapes(value: Any) -> bool:
+    """Whether an input may be one that says shapes: a number, or a list of integers or bools."""
+    array = array_of(value)
+    return array.ndim == 0 or (array.ndim == 1 and array.dtype.kind in "biu") or array.size == 0
+
+
+def difference(ours: Any, theirs: Any, rtol: float, atol: float) -> str | None:
+    """How an output differs from what it should be, if it does."""
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return f"{ours.dtype} {ours.shape}, not {theirs.dtype} {theirs.shape}"
+    if ours.dtype.kind in "biu":
+        wrong = ours != theirs
+    else:
+        ours, theirs = ours.astype(np.float64), theirs.astype(np.float64)
+        wrong = ~np.isclose(ours, theirs, rtol, atol, equal_nan=True)
+    if not np.any(wrong):
+        return None
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return f"{int(np.count_nonzero(wrong))} of {wrong.size}; at {list(at)} {ours[at]}, not {theirs[at]}"
+
+
+def cases(words: list[str]) -> list[Any]:
+    """The node tests whose names have one of the words, or all."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = load_model_tests(kind="node")
+    return [case for case in found if not words or any(word in case.name for word in words)]
+
+
+def main(words: list[str]) -> int:
+    """Run cases and print what came of them; gives 1 if one is wrong or crashed."""
+    counts: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    start = time.perf_counter()
+    for case in cases(words):
+        begin = time.perf_counter()
+        kind, why = outcome(case)
+        took = time.perf_counter() - begin
+        counts[kind] += 1
+        if kind == "refused":
+            for reason in why.split(" + "):
+                reasons[reason.rpartition(": ")[0] or reason] += 1
+        if kind in ("wrong", "crashed") or words or took > 20:
+            print(f"{kind} {case.name} {took:.1f} s {why[:300]}", flush=True)
+    print(f"\n{time.perf_counter() - start:.0f} s")
+    for reason, number in reasons.most_common():
+        print(f"{number:5} {reason[:150]}")
+    print(", ".join(f"{counts[kind]} {kind}" for kind in ("passed", "refused", "wrong", "crashed")))
+    return int(bool(counts["wrong"] or counts["crashed"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
