@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 
 from ..lazy.dtypes import int64
 from ..lazy.expression import Node
@@ -13,12 +12,13 @@ from .building import (
     axis_of,
     cast,
     compare,
+    count,
     div,
     mul,
     op,
     reshape,
     scalar,
-    static_shape,
+    static_extent,
     sub,
     unary,
     where,
@@ -151,13 +151,13 @@ def _along(aten: str) -> Callable[[Call], Node]:
 
 def _flat(call: Call, x: Node) -> Node:
     """A matrix whose rows are all elements from an axis on."""
-    shape = static_shape(x)
+    shape = x.shape
     axis = axis_of(call.integer("axis"), len(shape))
-    return reshape(x, (prod(shape[:axis]), prod(shape[axis:])))
+    return reshape(x, (count(shape[:axis]), count(shape[axis:])))
 
 
-rule("Softmax", 1, 11, 13)(_along("softmax.int"))
-rule("LogSoftmax", 1, 11, 13)(_along("log_softmax.int"))
+rule("Softmax", 1, 11, 13, text="exp(x) over its sum.")(_along("softmax.int"))
+rule("LogSoftmax", 1, 11, 13, text="The logarithm of the softmax.")(_along("log_softmax.int"))
 
 
 @rule("Hardmax", 1, 11, 13)
@@ -168,6 +168,7 @@ def hardmax(call: Call) -> Node:
     axis = axis_of(call.integer("axis"), len(flat.shape)) if call.version >= 13 else 1
     first = op("argmax.default", flat, dtype=int64, dim=axis, keepdim=True)
     shape = [1] * len(flat.shape)
-    shape[axis] = static_shape(flat)[axis]
-    places = reshape(arange(shape[axis]), shape)
+    extent = static_extent(flat, axis)
+    shape[axis] = extent
+    places = reshape(arange(extent), shape)
     return reshape(cast(compare("eq", first, places), x.dtype), x.shape)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dialects.sizes import Extent
+from ..dialects.sizes import Extent, Size
 from ..lazy.data import cast
 from ..lazy.dtypes import DType, bool_, int64
 from ..lazy.expression import Argument, Node, apply, leaf
@@ -38,8 +38,10 @@ def pair(aten: str, *arguments: Argument, index: int, **properties: Any) -> Node
     return apply(aten, arguments, (first.dtype, int64), properties, index)
 
 
-def element(value: Any, dtype: DType) -> bool | int | float:
+def element(value: Any, dtype: DType) -> bool | int | float | Size:
     """A number as an element of a dtype."""
+    if isinstance(value, Size):
+        return value
     if dtype is bool_:
         return bool(value)
     return float(value) if is_float(dtype) else int(value)
@@ -114,12 +116,20 @@ def unary(name: str, x: Node) -> Node:
 # ---- shapes
 
 
-def static_shape(node: Node) -> tuple[int, ...]:
-    """The extents of a tensor. Raises Refused if one is a size that each call chooses."""
-    found = tuple(n for n in node.shape if isinstance(n, int))
-    if len(found) < len(node.shape):
-        raise Refused(f"a shape that calls choose: {list(node.shape)}")
+def static_shape(node: Node, start: int = 0) -> tuple[int, ...]:
+    """The extents of axes from one on. Raises Refused if one is a size that each call chooses."""
+    found = tuple(n for n in node.shape[start:] if isinstance(n, int))
+    if len(found) < len(node.shape[start:]):
+        raise Refused(f"axes that calls choose, in {list(node.shape)}")
     return found
+
+
+def static_extent(node: Node, axis: int) -> int:
+    """The extent of an axis. Raises Refused if it is a size that each call chooses."""
+    extent = node.shape[axis]
+    if not isinstance(extent, int):
+        raise Refused(f"an axis that calls choose, in {list(node.shape)}")
+    return extent
 
 
 def axis_of(axis: int, rank: int) -> int:
@@ -182,6 +192,14 @@ def pad(node: Node, widths: Sequence[tuple[int, int]], value: Any = 0) -> Node:
         return node
     flat = tuple(width for both in reversed(widths) for width in both)
     return op("constant_pad_nd.default", node, pad=flat, value=element(value, node.dtype))
+
+
+def length(extents: Sequence[Extent]) -> Node:
+    """A list of extents, some of which calls may choose."""
+    fixed = [n for n in extents if isinstance(n, int)]
+    if len(fixed) == len(extents):
+        return integers(fixed)
+    return concat([full((1,), n, int64) for n in extents], 0)
 
 
 def count(shape: Sequence[Extent]) -> Extent:

@@ -12,15 +12,21 @@ import numpy as np
 from xdsl.context import Context
 
 from .. import interpreter
+from ..dialects.sizes import Size
 from ..errors import DeploError
 from ..lazy.dtypes import bfloat16
-from ..lazy.expression import LEAF, Node
+from ..lazy.expression import LEAF, Node, said
 from ..lazy.programs import build_module, in_order
 from ..passes.torch.decompose_torch import DecomposeTorchPass
+from .dtypes import is_float
 from .rules import Refused
+from .shapes import Values
 
 MAX_ELEMENTS = 1 << 20
 """Elements of a tensor that is computed while a model is imported."""
+
+MAX_LIST = 1 << 10
+"""Elements of what says a shape."""
 
 
 class Constants:
@@ -28,6 +34,8 @@ class Constants:
 
     def __init__(self) -> None:
         self._depends: dict[Node, bool] = {}
+        self.sizes: dict[Node, Values] = {}
+        """The elements of lists in which there are sizes."""
 
     def add_input(self, node: Node) -> None:
         """A tensor that only a call says."""
@@ -46,7 +54,8 @@ class Constants:
             if unknown:
                 waiting += unknown
                 continue
-            self._depends[each] = any(self._depends[source] for source in sources)
+            sized = any(isinstance(n, Size) for n in (*each.shape, *said(each.properties)[1]))
+            self._depends[each] = sized or any(self._depends[source] for source in sources)
             waiting.pop()
         return self._depends[node]
 
@@ -58,6 +67,20 @@ class Constants:
             node.settle(_computed(node))
         assert node.array is not None
         return node.array
+
+    def know_extents(self, node: Node) -> Values:
+        """The elements of a list of integers, sizes among them. Raises Refused if they depend on inputs."""
+        found = self.sizes.get(node)
+        return self.know(node) if found is None else found
+
+    def elements(self, node: Node) -> Values | None:
+        """The elements of what may say a shape, if they are known."""
+        found = self.sizes.get(node)
+        if found is not None or self.depends(node):
+            return found
+        extents = [n for n in node.shape if isinstance(n, int)]
+        is_small = len(extents) <= 1 and prod(extents) <= MAX_LIST and not is_float(node.dtype)
+        return self.know(node) if is_small else None
 
 
 def _computed(node: Node) -> np.ndarray[Any, Any]:

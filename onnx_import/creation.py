@@ -6,10 +6,9 @@ from math import ceil
 
 import numpy as np
 
-from ..dialects.sizes import Size
 from ..lazy.dtypes import float32, int64
 from ..lazy.expression import Node
-from .building import arange, cast, compare, count, full, integers, known, reshape, sub
+from .building import arange, cast, compare, count, full, known, length, reshape, sub
 from .dtypes import array_of, dtype_of, is_float
 from .rules import Call, Refused, rule, same_dtype
 
@@ -32,7 +31,7 @@ def constant(call: Call) -> Node:
 @rule("ConstantOfShape", 9, 20, 21, 23, 24, 25)
 def constant_of_shape(call: Call) -> Node:
     """A tensor that is a number everywhere."""
-    shape = call.integers(0, "shape")
+    shape = call.extents(0, "shape")
     tensor = call.given("value")
     if any(n < 0 for n in shape):
         raise Refused(f"shape {shape}")
@@ -49,20 +48,14 @@ def shape_of(call: Call) -> Node:
     """The extents of axes."""
     shape = call.tensor(0).shape
     if call.version >= 15:
-        start, end = call.integer("start", 0), call.integer("end", len(shape))
-        shape = shape[start:end] if start >= -len(shape) else shape[:end]
-    if any(isinstance(n, Size) for n in shape):
-        raise Refused(f"a shape that calls choose: {list(shape)}")
-    return integers([n for n in shape if isinstance(n, int)])
+        shape = shape[slice(call.given("start"), call.given("end"))]
+    return length(shape)
 
 
 @rule("Size", 1, 13, 19, 21, 23, 24, 25)
 def size_of(call: Call) -> Node:
     """The number of elements."""
-    number = count(call.tensor(0).shape)
-    if isinstance(number, Size):
-        raise Refused("a number of elements that calls choose")
-    return full((), number, int64)
+    return full((), count(call.tensor(0).shape), int64)
 
 
 @rule("Range", 11, 27)

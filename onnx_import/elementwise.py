@@ -76,11 +76,15 @@ def _binary(aten: str, *, bools: bool) -> Callable[[Call], Node]:
 
 
 for _name, (_aten, _versions) in UNARY.items():
-    rule(_name, *_versions)(_unary(_aten))
+    rule(_name, *_versions, text=f"`{_aten}` at each position.")(_unary(_aten))
 for _name, (_aten, _versions) in BINARY.items():
-    rule(_name, *_versions)(_binary(_aten, bools=False))
+    rule(_name, *_versions, text=f"`{_aten.partition('.')[0]}` at each position.")(
+        _binary(_aten, bools=False)
+    )
 for _name, (_aten, _versions) in COMPARISONS.items():
-    rule(_name, *_versions)(_binary(_aten, bools=True))
+    rule(_name, *_versions, text=f"`{_aten.partition('.')[0]}` at each position.")(
+        _binary(_aten, bools=True)
+    )
 
 
 @rule("Div", 7, 13, 14)
@@ -140,9 +144,9 @@ def _chained(aten: str) -> Callable[[Call], Node]:
     return of
 
 
-rule("Max", 8, 12, 13)(_chained("maximum.default"))
-rule("Min", 8, 12, 13)(_chained("minimum.default"))
-rule("Sum", 8, 13)(_chained("add.Tensor"))
+rule("Max", 8, 12, 13, text="The largest of several tensors.")(_chained("maximum.default"))
+rule("Min", 8, 12, 13, text="The smallest of several tensors.")(_chained("minimum.default"))
+rule("Sum", 8, 13, text="The sum of several tensors.")(_chained("add.Tensor"))
 
 
 @rule("Mean", 8, 13)

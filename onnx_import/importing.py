@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,15 +21,19 @@ from onnx import (
     helper,
 )
 
-from ..dialects.sizes import Extent, UndecidedSize
+from ..dialects.allowed_sizes import MAX_SIZE
+from ..dialects.sizes import Extent, Size, UndecidedSize
 from ..errors import UnsupportedOpError, UsageError, counted
 from ..lazy.dtypes import DType
 from ..lazy.expression import LEAF, Node
+from ..lazy.variables import Variable, reckoning
 from .building import known
 from .constants import Constants
 from .dtypes import TO_ONNX, array_of, dtype_of, element_name
 from .functions import Function, attributes_of, function_of, opsets_of, resolved
+from .names import identifier
 from .rules import RULES, Call, Refused
+from .shapes import Values, fold, shape_values
 
 UNFIT = (VerifyException, UndecidedSize, ValueError, TypeError, IndexError, OverflowError)
 """What says that the arguments of an operation of Torch IR do not fit it."""
@@ -73,6 +78,8 @@ class Importer:
         self.constants = Constants()
         self.refused: dict[str, list[str]] = {}
         """Where, by reason."""
+        self.sizes: dict[str, Variable] = {}
+        """What dimensions' names stand for."""
         self.local = {(f.domain, f.name, f.overload): f for f in model.functions}
 
     def run(self) -> Imported:
@@ -135,7 +142,7 @@ class Importer:
 
     def _input(self, info: ValueInfoProto) -> Node | None:
         try:
-            return self._placeholder(*type_of(info.type))
+            return self._placeholder(*type_of(info.type, self._size))
         except Refused as reason:
             self._refuse(f"input '{info.name}'", str(reason))
             return None
@@ -144,6 +151,13 @@ class Importer:
         node = Node(LEAF, (), (), shape, (dtype,))
         self.constants.add_input(node)
         return node
+
+    def _size(self, name: str) -> Extent:
+        """The size that a dimension's name stands for."""
+        if name not in self.sizes:
+            taken = [size.name for size in self.sizes.values()]
+            self.sizes[name] = Variable(identifier(name, taken), 1, MAX_SIZE)
+        return self.sizes[name]
 
     # ---- nodes
 
@@ -171,7 +185,7 @@ class Importer:
         found: list[Node | None] = []
         for name in node.output:
             try:
-                found.append(self._placeholder(*type_of(scope.types[name])))
+                found.append(self._placeholder(*type_of(scope.types[name], self._size)))
             except (Refused, KeyError):
                 found.append(None)
         return found
@@ -254,16 +268,36 @@ class Importer:
             defaults | said,
             [bool(name) for name in node.output],
             self.constants.know,
+            self.constants.know_extents,
             self.constants.depends,
             frozenset(said),
         )
-        made = RULES[schema.domain, node.op_type].function(call)
+        with reckoning():
+            made = RULES[schema.domain, node.op_type].function(call)
         call.check_all_read()
         results = [made] if isinstance(made, Node) else list(made)
+        if isinstance(made, Node):
+            results = [self._reckon(call, made)]
         for position, wanted in enumerate(call.outputs):
             if wanted and (position >= len(results) or results[position] is None):
                 raise Refused(f"output {position}")
         return results
+
+    def _reckon(self, call: Call, result: Node) -> Node:
+        """The result, of which elements are kept where they are computed of extents that calls choose."""
+        found: Values | None = None
+        if call.operator == "Shape":
+            found = shape_values(call)
+        elif any(node in self.constants.sizes for node in call.inputs if node is not None):
+            given = [node for node in call.inputs if node is not None]
+            with reckoning(), suppress(*UNFIT):  # what cannot be decided is not known
+                found = fold(call, [self.constants.elements(node) for node in given])
+        if found is None:
+            return result
+        if not any(isinstance(n, Size) for n in found.flat):
+            return known(found.astype(result.dtype.storage), result.dtype)
+        self.constants.sizes[result] = found
+        return result
 
     def _inlined(
         self,
@@ -280,7 +314,7 @@ class Importer:
         if len(inputs) > len(body.input):
             raise Refused(f"{len(inputs)} inputs of a function of {len(body.input)}")
         inner = Scope(
-            function.opsets,
+            {**scope.opsets, **function.opsets},
             where=f"{where} > ",
             attributes=attributes,
             depth=scope.depth + 1,
@@ -310,7 +344,11 @@ def schema_of(operator: str, version: int, domain: str) -> defs.OpSchema:
         raise Refused(f"operator {operator} in opset {version}") from None
 
 
-def type_of(type: TypeProto) -> tuple[DType, tuple[Extent, ...]]:
+Dimensions = Callable[[str], Extent]
+"""What stands for a dimension with a name."""
+
+
+def type_of(type: TypeProto, named: Dimensions) -> tuple[DType, tuple[Extent, ...]]:
     """A tensor's dtype and shape. Raises Refused for what has none."""
     if not type.HasField("tensor_type"):
         raise Refused(f"a value of type {type.WhichOneof('value') or 'none'}")
@@ -318,16 +356,14 @@ def type_of(type: TypeProto) -> tuple[DType, tuple[Extent, ...]]:
     dtype = dtype_of(tensor.elem_type)
     if not tensor.HasField("shape"):
         raise Refused("a tensor whose number of axes is not said")
-    return dtype, tuple(map(_extent, tensor.shape.dim))
+    return dtype, tuple(_extent(dim, named) for dim in tensor.shape.dim)
 
 
-def _extent(dim: Any) -> Extent:
+def _extent(dim: Any, named: Dimensions) -> Extent:
     if dim.HasField("dim_value"):
         if dim.dim_value < 0:
             raise Refused(f"an axis of {dim.dim_value} elements")
         return int(dim.dim_value)
     if dim.dim_param:
-        raise Refused(
-            f"the dimension '{dim.dim_param}' is not fixed; give its extent, sizes={{'{dim.dim_param}': 1}}"
-        )
+        return named(dim.dim_param)
     raise Refused("a dimension is neither fixed nor named; fix it in the model")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from ..dialects.sizes import Extent
 from ..lazy.dtypes import int64
 from ..lazy.expression import Node
 from .building import (
@@ -22,6 +23,7 @@ from .building import (
     pair,
     reshape,
     scalar,
+    static_extent,
     static_shape,
     sub,
     unsqueeze,
@@ -33,7 +35,7 @@ REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 """ATen's words for what happens to the elements that are there."""
 
 
-def _index(call: Call, position: int, extent: int) -> Node:
+def _index(call: Call, position: int, extent: Extent) -> Node:
     """An input of positions, those below 0 counted from the end."""
     index = cast(call.tensor(position), int64)
     return where(compare("lt", index, scalar(0, index)), add(index, scalar(extent, index)), index)
@@ -46,11 +48,13 @@ def gather(call: Call) -> Node:
     axis = axis_of(call.integer("axis"), len(x.shape))
     index = call.tensor(1)
     if not index.shape and not call.depends(index):
-        extent, place = static_shape(x)[axis], int(call.know(index).item())
+        extent, place = x.shape[axis], int(call.know(index).item())
+        if not isinstance(extent, int):
+            return op("select.int", x, dim=axis, index=place)
         if not -extent <= place < extent:
             raise Refused(f"position {place} of {extent}")
         return op("select.int", x, dim=axis, index=place % extent)
-    return op("index.Tensor", x, (_index(call, 1, static_shape(x)[axis]),), dim=axis)
+    return op("index.Tensor", x, (_index(call, 1, x.shape[axis]),), dim=axis)
 
 
 @rule("GatherElements", 11, 13)
@@ -58,7 +62,7 @@ def gather_elements(call: Call) -> Node:
     """At each position of the index the element that it names along an axis."""
     x = call.tensor(0)
     axis = axis_of(call.integer("axis"), len(x.shape))
-    return op("gather.default", x, _index(call, 1, static_shape(x)[axis]), dim=axis)
+    return op("gather.default", x, _index(call, 1, x.shape[axis]), dim=axis)
 
 
 @rule("GatherND", 11, 12, 13)
@@ -113,7 +117,7 @@ def scatter_elements(call: Call) -> Node:
     """The tensor with updates where the index names elements along an axis."""
     x = call.tensor(0)
     axis = axis_of(call.integer("axis"), len(x.shape))
-    index = _index(call, 1, static_shape(x)[axis])
+    index = _index(call, 1, x.shape[axis])
     return _scattered(x, axis, index, call.tensor(2), _reduction(call))
 
 
@@ -157,7 +161,7 @@ def top_k(call: Call) -> Sequence[Node]:
     axis = axis_of(call.integer("axis"), len(x.shape))
     largest = call.version < 11 or call.flag("largest")
     call.whatever("sorted")  # any order will do without
-    if not 0 <= number <= static_shape(x)[axis]:
+    if not 0 <= number <= static_extent(x, axis):
         raise Refused(f"the first {number} of {x.shape[axis]}")
     properties = {"stable": True, "dim": axis, "descending": largest}
     both = [pair("sort.stable", x, index=i, **properties) for i in range(2)]

@@ -22,6 +22,9 @@ from . import (
 from .importing import Importer
 from .loading import Fixed, checked, read_model
 from .program import Model, model_of
+from .rules import RULES
+
+__all__ = ["RULES", "load", "load_proto"]
 
 _ENTERED = (
     *(activations, creation, elementwise, indexing, linear, movement),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..dialects.sizes import Extent
 from ..lazy.dtypes import bool_
 from ..lazy.expression import Node
 from ..lazy.manipulation import broadcast_shape
@@ -16,6 +16,7 @@ from .building import (
     axis_of,
     cast,
     concat,
+    count,
     expand,
     full,
     integers,
@@ -24,6 +25,7 @@ from .building import (
     pad,
     permute,
     reshape,
+    static_extent,
     static_shape,
     unsqueeze,
     where,
@@ -75,20 +77,20 @@ def dropout(call: Call) -> Sequence[Node | None]:
 @rule("Reshape", 5, 13, 14, 19, 21, 23, 24, 25)
 def reshape_to(call: Call) -> Node:
     """The elements in row-major order under another shape."""
-    x, asked = call.tensor(0), call.integers(1, "shape")
+    x, asked = call.tensor(0), call.extents(1, "shape")
     keeps_zero = call.version >= 14 and call.flag("allowzero")
-    has = static_shape(x)
+    has = x.shape
     if any(n < -1 for n in asked) or asked.count(-1) > 1:
         raise Refused(f"shape {asked}")
     if not keeps_zero and any(n == 0 and i >= len(has) for i, n in enumerate(asked)):
         raise Refused(f"shape {asked} of a tensor of {len(has)} axes")
     shape = [has[i] if n == 0 and not keeps_zero else n for i, n in enumerate(asked)]
     if -1 in shape:
-        rest = prod(n for n in shape if n != -1)
-        if not rest or prod(has) % rest:
+        rest = count([n for n in shape if n != -1])
+        if rest == 0 or count(has) % rest != 0:
             raise Refused(f"shape {asked} of {list(has)}")
-        shape[shape.index(-1)] = prod(has) // rest
-    if prod(shape) != prod(has):
+        shape[shape.index(-1)] = count(has) // rest
+    if count(shape) != count(has):
         raise Refused(f"shape {asked} of {list(has)}")
     return reshape(x, shape)
 
@@ -97,11 +99,11 @@ def reshape_to(call: Call) -> Node:
 def flatten(call: Call) -> Node:
     """A matrix: the axes before one, and the rest."""
     x, axis = call.tensor(0), call.integer("axis")
-    shape = static_shape(x)
+    shape = x.shape
     if not -len(shape) <= axis <= len(shape):
         raise Refused(f"axis {axis} of a tensor of {len(shape)} axes")
     axis += len(shape) if axis < 0 else 0
-    return reshape(x, (prod(shape[:axis]), prod(shape[axis:])))
+    return reshape(x, (count(shape[:axis]), count(shape[axis:])))
 
 
 @rule("Transpose", *LAYOUT)
@@ -127,7 +129,7 @@ def _axes(call: Call, rank: int) -> Sequence[int] | None:
 def squeeze(call: Call) -> Node:
     """Without axes of extent 1."""
     x = call.tensor(0)
-    shape = static_shape(x)
+    shape = x.shape
     axes = _axes(call, len(shape))
     if axes is None:
         axes = [i for i, n in enumerate(shape) if n == 1]
@@ -150,7 +152,7 @@ def unsqueeze_at(call: Call) -> Node:
 def expand_to(call: Call) -> Node:
     """The shape that the tensor's and another broadcast to."""
     x = call.tensor(0)
-    shape = broadcast_shape(static_shape(x), call.integers(1, "shape"))
+    shape = broadcast_shape(x.shape, call.extents(1, "shape"))
     return expand(x, shape)
 
 
@@ -176,7 +178,7 @@ def split(call: Call) -> Sequence[Node]:
     """Parts of an axis: of sizes that are said, or as equal as they can be."""
     x = call.tensor(0)
     axis = axis_of(call.integer("axis"), len(x.shape))
-    extent, number = static_shape(x)[axis], len(call.outputs)
+    extent, number = static_extent(x, axis), len(call.outputs)
     sizes = call.given("split") if call.version < 13 else None
     if call.version >= 13 and call.has(1):
         sizes = call.integers(1, "split")
@@ -204,17 +206,28 @@ def slice_axes(call: Call) -> Node:
         starts, ends = call.needed("starts"), call.needed("ends")
         given = call.given("axes")
     else:
-        starts, ends = call.integers(1, "starts"), call.integers(2, "ends")
+        starts, ends = call.extents(1, "starts"), call.extents(2, "ends")
         given = call.integers(3, "axes") if call.has(3) else None
         steps = call.integers(4, "steps") if call.has(4) else None
     axes = axes_of(range(len(starts)) if given is None else given, len(x.shape))
     steps = [1] * len(starts) if steps is None else steps
-    shape = static_shape(x)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        extent = x.shape[axis]
         if step == 0:
             raise Refused("steps of 0")
-        x = _sliced(x, axis, range(*slice(start, end, step).indices(shape[axis])))
+        if all(isinstance(n, int) for n in (extent, start, end)):
+            x = _sliced(x, axis, range(*slice(start, end, step).indices(extent)))
+        elif step == 1:
+            x = narrow(x, axis, _bound(start, extent), _bound(end, extent))
+        else:
+            raise Refused(f"steps of {step} along an axis that calls choose")
     return x
+
+
+def _bound(given: Extent, extent: Extent) -> Extent:
+    """A bound of a slice as a position from 0 to the extent. Raises UndecidedSize if sizes decide it."""
+    place = given + extent if given < 0 else given
+    return 0 if place < 0 else extent if place > extent else place
 
 
 def _sliced(x: Node, axis: int, places: range) -> Node:
@@ -268,12 +281,12 @@ def pad_axes(call: Call) -> Node:
 
 def padded(call: Call, x: Node, widths: Sequence[tuple[int, int]], value: Any) -> Node:
     """Positions that are a number, or a tensor of one element."""
-    if isinstance(value, Node) and not call.depends(value):
+    is_known = isinstance(value, Node) and not call.depends(value)
+    if is_known and x.dtype.name != "bfloat16":
         found = call.know(value)
         if found.size != 1:
             raise Refused(f"{found.size} values for what is padded")
-        if x.dtype.name != "bfloat16":
-            value = found.reshape(-1)[0]
+        value = found.reshape(-1)[0]
     if not isinstance(value, Node):
         return pad(x, widths, value)
     inside = pad(full(x.shape, True, bool_), widths, False)

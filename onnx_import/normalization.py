@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from ..lazy.dtypes import DType, float32
 from ..lazy.expression import Node
@@ -20,6 +19,7 @@ from .building import (
     op,
     pad,
     scalar,
+    static_extent,
     static_shape,
     sub,
     unary,
@@ -98,7 +98,7 @@ def layer_normalization(call: Call) -> Sequence[Node | None]:
     x, scale, bias = call.tensor(0), call.tensor(1), call.optional(2)
     axis, epsilon = axis_of(call.integer("axis"), len(x.shape)), call.real("epsilon")
     dtype = _stash(call, x)
-    shape = static_shape(x)[axis:]
+    shape = static_shape(x, axis)
     whole = scale.shape == shape and (bias is None or bias.shape == shape)
     if whole and not call.wants(1) and not call.wants(2) and dtype is float32:
         return [op("layer_norm.default", x, scale, bias, normalized_shape=shape, eps=epsilon)]
@@ -115,7 +115,7 @@ def rms_normalization(call: Call) -> Node:
     x, scale = call.tensor(0), call.tensor(1)
     axis, epsilon = axis_of(call.integer("axis"), len(x.shape)), call.real("epsilon")
     dtype = _stash(call, x)
-    shape = static_shape(x)[axis:]
+    shape = static_shape(x, axis)
     if scale.shape == shape and dtype is float32 and scale.dtype is x.dtype:
         return op("rms_norm.default", x, scale, normalized_shape=shape, eps=epsilon)
     wide = cast(x, dtype)
@@ -142,7 +142,7 @@ def local_response_normalization(call: Call) -> Node:
     """Each channel over a power of the squares of its neighbours and its own."""
     x, size = call.tensor(0), call.integer("size")
     alpha, beta, bias = call.real("alpha"), call.real("beta"), call.real("bias")
-    channels = static_shape(x)[1]
+    channels = static_extent(x, 1)
     if size < 1:
         raise Refused(f"size = {size}")
     widths = [(0, 0)] * len(x.shape)
@@ -160,7 +160,7 @@ def mean_variance_normalization(call: Call) -> Node:
     """Axes by their mean and variance."""
     x = call.tensor(0)
     axes = axes_of([int(i) for i in call.needed("axes")], len(x.shape))
-    if not prod(static_shape(x)):
+    if 0 in x.shape:
         raise Refused("a tensor of no elements")
     mean, variance = _moments(x, axes)
     deviation = add(unary("sqrt", variance), scalar(1e-9, variance))

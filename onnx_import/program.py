@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from ..lazy.programs import build_module, in_order
 from ..machine.host_cpu import find_target
 from .dtypes import numpy_dtype
 from .importing import Imported
+from .names import identifiers
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def model_of(imported: Imported) -> Model:
     names += [imported.weights.get(node, f"constant_{i}") for i, node in enumerate(held)]
     (main,) = (op for op in module.ops if isinstance(op, FuncOp))
     arguments = main.body.block.args
-    for argument, hint in zip(arguments, _identifiers(names), strict=True):
+    for argument, hint in zip(arguments, identifiers(names), strict=True):
         argument.name_hint = hint
     marks = [
         {} if i < len(inputs) else {"deplo.parameter": StringAttr(n)} for i, n in enumerate(names)
@@ -77,7 +77,7 @@ class OnnxProgram(ExecutionPlan):
     """A compiled model; call it with the graph's inputs, in their order or by name."""
 
     def __init__(self, model: Model, target: str = "cpu", schedule: str | None = None):
-        super().__init__(Code(model.module, find_target(target), schedule))
+        super().__init__(Code(model.module, find_target(target), schedule, bucketed=True))
         self.model = model
         self._held = [array for _, _, array in model.held]
         _ = self.plan  # what is not supported is said now
@@ -132,16 +132,3 @@ def _stored(array: Any, value: Value) -> Any:
     if array.dtype != wanted:
         raise UsageError(f"input '{value.name}': expected dtype {wanted}, got {array.dtype}")
     return np.asarray(array).view(value.dtype.storage)
-
-
-def _identifiers(names: Sequence[str]) -> list[str]:
-    """Names as IR can have them, no two alike."""
-    found: dict[str, None] = {}
-    for name in names:
-        plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "x"
-        plain = f"_{plain}" if plain[0].isdigit() else plain
-        chosen, number = plain, 1
-        while chosen in found:
-            chosen, number = f"{plain}_{number}", number + 1
-        found[chosen] = None
-    return list(found)

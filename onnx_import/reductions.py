@@ -22,7 +22,6 @@ from .building import (
     op,
     reshape,
     scalar,
-    static_shape,
     sub,
     typed,
     unary,
@@ -55,7 +54,7 @@ def _extremum(aten: str, of_bools: str, sign: int) -> Fold:
     def of(x: Node, axes: Sequence[int], keep: bool) -> Node:
         if not axes:
             return x
-        shape = static_shape(x)
+        shape = x.shape
         if 0 in (shape[axis] for axis in axes):
             kept = [1 if i in axes else n for i, n in enumerate(shape)]
             left = kept if keep else [n for i, n in enumerate(shape) if i not in axes]
@@ -109,7 +108,7 @@ def _sum_square(x: Node, axes: Sequence[int], keep: bool) -> Node:
 def _log_sum_exp(x: Node, axes: Sequence[int], keep: bool) -> Node:
     """The largest element is taken out of the sum, so that nothing overflows."""
     wide = _floats(x)
-    if not axes or 0 in static_shape(x):
+    if not axes or 0 in x.shape:
         return cast(unary("log", _sum(unary("exp", wide), axes, keep)), x.dtype)
     high = fold("amax", wide, axes, True)
     infinite = op("isinf.default", high, dtype=bool_)
@@ -153,7 +152,9 @@ def _reduction(name: str, folds: Fold) -> Callable[[Call], Node]:
 
 
 for _name, (_folds, _versions) in FOLDS.items():
-    rule(_name, *_versions)(_reduction(_name, _folds))
+    rule(_name, *_versions, text="A fold over axes, which must be known.")(
+        _reduction(_name, _folds)
+    )
 
 
 def _position(aten: str) -> Callable[[Call], Node]:
@@ -163,7 +164,7 @@ def _position(aten: str) -> Callable[[Call], Node]:
         last = call.version >= 12 and call.flag("select_last_index")
         if not x.shape:
             raise Refused("positions in a tensor without axes")
-        extent = static_shape(x)[axis]
+        extent = x.shape[axis]
         if extent == 0:
             raise Refused("a position where there are no elements")
         if last:
@@ -174,8 +175,12 @@ def _position(aten: str) -> Callable[[Call], Node]:
     return of
 
 
-rule("ArgMax", 1, 11, 12, 13)(_position("argmax.default"))
-rule("ArgMin", 1, 11, 12, 13)(_position("argmin.default"))
+rule("ArgMax", 1, 11, 12, 13, text="The first or last position of the largest element.")(
+    _position("argmax.default")
+)
+rule("ArgMin", 1, 11, 12, 13, text="The first or last position of the smallest element.")(
+    _position("argmin.default")
+)
 
 
 def _cumulative(aten: str, initial: int) -> Callable[[Call], Node]:
@@ -184,10 +189,10 @@ def _cumulative(aten: str, initial: int) -> Callable[[Call], Node]:
         (given,) = call.integers(1, "axis")
         axis = axis_of(given, len(x.shape))
         exclusive, backwards = call.flag("exclusive"), call.flag("reverse")
-        extent = static_shape(x)[axis]
+        extent = x.shape[axis]
         if backwards:
             x = op("flip.default", x, dims=(axis,))
-        if exclusive and extent:
+        if exclusive and extent != 0:
             shape = [1 if i == axis else n for i, n in enumerate(x.shape)]
             x = concat([full(shape, initial, x.dtype), narrow(x, axis, 0, extent - 1)], axis)
         found = typed(aten, x, dim=axis)
@@ -196,5 +201,5 @@ def _cumulative(aten: str, initial: int) -> Callable[[Call], Node]:
     return of
 
 
-rule("CumSum", 11, 14)(_cumulative("cumsum.default", 0))
-rule("CumProd", 26)(_cumulative("cumprod.default", 1))
+rule("CumSum", 11, 14, text="The sums up to each position.")(_cumulative("cumsum.default", 0))
+rule("CumProd", 26, text="The products up to each position.")(_cumulative("cumprod.default", 1))

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..dialects.sizes import Extent, Size
 from ..lazy.dtypes import DType
 from ..lazy.expression import Node
 
@@ -40,6 +41,8 @@ class Call:
     """Which outputs the graph asks for."""
     know: Callable[[Node], np.ndarray[Any, Any]]
     """The elements of a tensor that depends on no input of the model. Raises Refused for another."""
+    know_extents: Callable[[Node], np.ndarray[Any, Any]]
+    """The same of integers, with sizes that calls choose among them."""
     depends: Callable[[Node], bool]
     """Whether a tensor depends on an input of the model."""
     said: frozenset[str]
@@ -82,10 +85,23 @@ class Call:
 
     def integers(self, position: int, what: str) -> list[int]:
         """The elements of an input of integers that must be known now."""
-        array = self.array(position, what)
-        if array.dtype.kind not in "iu" or array.ndim > 1:
-            raise Refused(f"its {what} must be a list of integers, not {array.dtype} {array.shape}")
-        return [int(value) for value in array.reshape(-1)]
+        found = self.extents(position, what)
+        if any(not isinstance(n, int) for n in found):
+            raise Refused(f"its {what} must be fixed, not {found}")
+        return [n for n in found if isinstance(n, int)]
+
+    def extents(self, position: int, what: str) -> list[Extent]:
+        """The elements of an input of integers and sizes, which must be known now."""
+        node = self.tensor(position)
+        try:
+            array = self.know_extents(node)
+        except Refused as reason:
+            raise Refused(
+                f"its {what} must be known when the model is imported: {reason}"
+            ) from None
+        if array.dtype.kind not in "iuO" or array.ndim > 1:
+            raise Refused(f"its {what} must be a list of integers, not {node.dtype} {array.shape}")
+        return [n if isinstance(n, Size) else int(n) for n in array.reshape(-1)]
 
     # ---- attributes
 
@@ -161,17 +177,22 @@ class Rule:
 
     function: Function
     versions: tuple[int, ...]
+    text: str
+    """What is computed, in a few words."""
 
 
 RULES: dict[tuple[str, str], Rule] = {}
 """The rules by domain, '' for ONNX's own, and operator."""
 
 
-def rule(name: str, *versions: int, domain: str = "") -> Callable[[Function], Function]:
-    """Enter a function as the rule of an operator."""
+def rule(
+    name: str, *versions: int, text: str = "", domain: str = ""
+) -> Callable[[Function], Function]:
+    """Enter a function as the rule of an operator; its docstring is the text if there is no other."""
 
     def enter(function: Function) -> Function:
-        RULES[domain, name] = Rule(function, versions)
+        said = text or " ".join((function.__doc__ or "").split())
+        RULES[domain, name] = Rule(function, versions, said)
         return function
 
     return enter

@@ -8,6 +8,7 @@ from math import inf, prod
 
 import numpy as np
 
+from ..dialects.sizes import Extent
 from ..lazy.dtypes import float32, int64
 from ..lazy.expression import Node
 from .building import (
@@ -99,7 +100,7 @@ def windows_of(call: Call, extents: Sequence[int], sizes: Sequence[int]) -> Wind
 
 def _convolution(x: Node, weight: Node, bias: Node | None, windows: Windows, groups: int) -> Node:
     axes = len(x.shape) - 2
-    widths = [(0, 0), (0, 0), *windows.beyond(static_shape(x)[2:])]
+    widths = [(0, 0), (0, 0), *windows.beyond(static_shape(x, 2))]
     symmetric = all(b == a and b >= 0 for b, a in widths)
     return op(
         "convolution.default",
@@ -115,7 +116,7 @@ def _convolution(x: Node, weight: Node, bias: Node | None, windows: Windows, gro
 
 def _kernel(call: Call, weight: Node) -> list[int]:
     """The extents of a window, which an attribute may repeat."""
-    extents = list(static_shape(weight)[2:])
+    extents = list(static_shape(weight, 2))
     given = call.given("kernel_shape")
     if given is not None and list(given) != extents:
         raise Refused(f"kernel_shape = {list(given)} of weights {extents}")
@@ -127,7 +128,7 @@ def convolution(call: Call) -> Node:
     """The convolution of images, or what has other numbers of axes, with weights."""
     x, weight, bias = call.tensor(0), call.tensor(1), call.optional(2)
     same_dtype(*[each for each in (x, weight, bias) if each is not None])
-    windows = windows_of(call, static_shape(x)[2:], _kernel(call, weight))
+    windows = windows_of(call, static_shape(x, 2), _kernel(call, weight))
     return _convolution(x, weight, bias, windows, call.integer("group"))
 
 
@@ -135,7 +136,7 @@ def convolution(call: Call) -> Node:
 def convolution_integer(call: Call) -> Node:
     """The convolution of integers of 8 bits, less their zero points, in int32."""
     x, weight = less_zero(call, call.tensor(0), 2, 1), less_zero(call, call.tensor(1), 3, 0)
-    windows = windows_of(call, static_shape(x)[2:], _kernel(call, weight))
+    windows = windows_of(call, static_shape(x, 2), _kernel(call, weight))
     return _convolution(x, weight, None, windows, call.integer("group"))
 
 
@@ -145,7 +146,7 @@ def transposed_convolution(call: Call) -> Node:
     x, weight, bias = call.tensor(0), call.tensor(1), call.optional(2)
     same_dtype(*[each for each in (x, weight, bias) if each is not None])
     groups, sizes = call.integer("group"), _kernel(call, weight)
-    extents = static_shape(x)[2:]
+    extents = static_shape(x, 2)
     rank = len(extents)
     strides, dilations = _list(call, "strides", rank, 1), _list(call, "dilations", rank, 1)
     added, pads = _list(call, "output_padding", rank, 0), _list(call, "pads", 2 * rank, 0)
@@ -164,9 +165,7 @@ def transposed_convolution(call: Call) -> Node:
             if total < 0:
                 raise Refused(f"{wanted} elements where there are {whole[i] + added[i]}")
             small, large = total // 2, total - total // 2
-            before, after = (small, large) if how != "SAME_LOWER" else (large, small)
-            if asked is not None and how == "NOTSET":
-                before, after = large, small
+            before, after = (small, large) if how == "SAME_UPPER" else (large, small)
         widths.append((-before, added[i] - after))
     product = _scattered_windows(x, weight, groups, strides, dilations)
     product = pad(product, [(0, 0), (0, 0), *widths])
@@ -177,7 +176,7 @@ def _scattered_windows(
     x: Node, weight: Node, groups: int, strides: Sequence[int], dilations: Sequence[int]
 ) -> Node:
     """A convolution of the elements, strides apart with 0 between them, with the weights backwards."""
-    _, channels, *extents = static_shape(x)
+    channels, *extents = static_shape(x, 1)
     rank = len(extents)
     _, per_group, *sizes = static_shape(weight)
     for i, (n, stride) in enumerate(zip(extents, strides, strict=True)):
@@ -221,8 +220,8 @@ def _of_planes(values: Sequence[int], rank: int, alone: int) -> tuple[int, ...]:
 def max_pool(call: Call) -> Sequence[Node | None]:
     """The largest element of each window, and where it is among all elements."""
     x = call.tensor(0)
-    shape = static_shape(x)
-    extents, rank = shape[2:], len(shape) - 2
+    shape = x.shape
+    extents, rank = static_shape(x, 2), len(shape) - 2
     by_columns = call.version >= 8 and call.flag("storage_order")
     windows = windows_of(call, extents, [int(n) for n in call.needed("kernel_shape")])
     if rank not in (1, 2, 3):
@@ -244,19 +243,19 @@ def max_pool(call: Call) -> Sequence[Node | None]:
     if not call.wants(1):
         return [largest]
     place = reshape(pair(aten, padded, index=1, **properties), result)
-    padded_extents = static_shape(padded)[-rank:]
+    padded_extents = static_shape(padded, len(padded.shape) - rank)
     return [largest, _among_all(place, shape, padded_extents, widths, by_columns)]
 
 
 def _among_all(
     place: Node,
-    shape: Sequence[int],
+    shape: Sequence[Extent],
     padded: Sequence[int],
     widths: Sequence[tuple[int, int]],
     by_columns: bool,
 ) -> Node:
     """Positions in padded images as positions in the whole tensor."""
-    extents = shape[2:]
+    extents = [n for n in shape[2:] if isinstance(n, int)]
     steps = [
         prod(extents[:i]) if by_columns else prod(extents[i + 1 :]) for i in range(len(extents))
     ]
@@ -272,9 +271,8 @@ def _among_all(
 
 def _sums(x: Node, windows: Windows) -> Node:
     """The sum of each window, 0 beyond the edges."""
-    shape = static_shape(x)
-    rank = len(shape) - 2
-    padded = pad(x, [(0, 0), (0, 0), *windows.beyond(shape[2:])])
+    shape, rank = x.shape, len(x.shape) - 2
+    padded = pad(x, [(0, 0), (0, 0), *windows.beyond(static_shape(x, 2))])
     result = (*shape[:2], *windows.counts)
     if rank in (1, 2, 3) and set(windows.dilations) == {1}:
         aten = "avg_pool3d.default" if rank == 3 else "avg_pool2d.default"
@@ -285,7 +283,7 @@ def _sums(x: Node, windows: Windows) -> Node:
             "divisor_override": 1,
         }
         return reshape(op(aten, _planes(padded), **properties), result)
-    alone = reshape(padded, (shape[0] * shape[1], 1, *static_shape(padded)[2:]))
+    alone = reshape(padded, (shape[0] * shape[1], 1, *padded.shape[2:]))
     ones = full((1, 1, *windows.sizes), 1, x.dtype)
     found = op(
         "convolution.default",
@@ -316,7 +314,7 @@ def _numbers(windows: Windows, extents: Sequence[int], with_padding: bool) -> np
 def average_pool(call: Call) -> Node:
     """The mean of each window; padding counts if that is asked for."""
     x = call.tensor(0)
-    extents = static_shape(x)[2:]
+    extents = static_shape(x, 2)
     with_padding = call.flag("count_include_pad")
     windows = windows_of(call, extents, [int(n) for n in call.needed("kernel_shape")])
     numbers = _numbers(windows, extents, with_padding)
@@ -336,7 +334,7 @@ def average_pool(call: Call) -> Node:
 def lp_pool(call: Call) -> Node:
     """The norm of each window."""
     x, p = call.tensor(0), call.integer("p")
-    windows = windows_of(call, static_shape(x)[2:], [int(n) for n in call.needed("kernel_shape")])
+    windows = windows_of(call, static_shape(x, 2), [int(n) for n in call.needed("kernel_shape")])
     return _root(_sums(_powers(x, p), windows), p)
 
 
@@ -354,8 +352,8 @@ def _global(aten: str) -> Callable[[Call], Node]:
     return lambda call: fold(aten, call.tensor(0), range(2, len(call.tensor(0).shape)), True)
 
 
-rule("GlobalAveragePool", 1, 22)(_global("mean"))
-rule("GlobalMaxPool", 1, 22)(_global("amax"))
+rule("GlobalAveragePool", 1, 22, text="The mean of each image.")(_global("mean"))
+rule("GlobalMaxPool", 1, 22, text="The largest element of each image.")(_global("amax"))
 
 
 @rule("GlobalLpPool", 2, 22)

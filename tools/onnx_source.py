@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 
+from ..analysis.sizes import sizes_of
+from ..dialects.sizes import evaluate, shape_of
 from ..errors import UsageError
 from ..frontend.capture import CPU, Argument
 from ..frontend.dtypes import DTYPES
@@ -21,6 +23,8 @@ from ..onnx_import.entry import load_model
 from .file_source import FileSource, captured_of, interpret
 
 SEED = 0
+EXAMPLE = 4
+"""The extent of what calls choose, in the inputs that are made."""
 MAX_ELEMENTS = 1 << 28
 """Elements of an input that is made at random."""
 
@@ -28,23 +32,24 @@ MAX_ELEMENTS = 1 << 28
 def load_onnx(path: str) -> FileSource:
     """The program in a model file. Raises UsageError, UnsupportedOpError and MissingEnvironmentError."""
     model = load_model(path)
-    names = [argument.name_hint or "" for argument in main_function(model.module).body.block.args]
+    main = main_function(model.module)
+    sizes = [EXAMPLE] * len(sizes_of(main))
     rng = np.random.default_rng(SEED)
     arguments: list[Argument] = []
     inputs: list[torch.Tensor] = []
-    for index, value in enumerate(model.inputs):
-        dtype = DTYPES[value.dtype.element]
-        tensor = _random(rng, value.name, [n for n in value.shape if isinstance(n, int)], dtype)
-        inputs.append(tensor)
-        arguments.append(
-            Argument(names[index], "input", value.name, index, value.shape, dtype, CPU)
-        )
     tensors: dict[str, torch.Tensor] = {}
-    for name, dtype, array in model.held:
-        tensors[name] = _tensor(array, DTYPES[dtype.element])
-        shape = tuple(array.shape)
-        of_dtype = DTYPES[dtype.element]
-        arguments.append(Argument(name, "parameter", name, None, shape, of_dtype, CPU))
+    held = {name: array for name, _, array in model.held}
+    for index, argument in enumerate(main.body.block.args):
+        type, name = argument.type, argument.name_hint
+        assert isinstance(type, TensorType) and name is not None
+        dtype, shape = DTYPES[type.element_type], shape_of(type)
+        if name in held:
+            tensors[name] = _tensor(held[name], dtype)
+            arguments.append(Argument(name, "parameter", name, None, shape, dtype, CPU))
+            continue
+        inputs.append(_random(rng, name, [evaluate(n, sizes) for n in shape], dtype))
+        said = model.inputs[index].name
+        arguments.append(Argument(name, "input", said, index, shape, dtype, CPU))
     captured = captured_of(model.module, arguments, tensors)
     program = partial(_run, model.module, list(tensors.values()))
     return FileSource(program, tuple(inputs), {}, path, "the interpreter", captured=captured)

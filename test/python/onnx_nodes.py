@@ -3,8 +3,9 @@
     python test/python/onnx_nodes.py            # all of them, one process
     python test/python/onnx_nodes.py softmax    # those whose names have a word
 
-A case passes if every output is as near to ONNX's as its own tolerance says; it is refused if deplo says that
-it does not compute it. Wrong values and any other exception are failures.
+A case passes if every output is as near to ONNX's as its own tolerance says, or of half types within two
+units in the last place. Inputs that say shapes are fixed when a model needs them to be known. A case is refused if
+deplo says that it does not compute it. Wrong values and any other exception are failures.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ from onnx.backend.test.loader import load_model_tests
 import deplo
 from deplo.onnx_import.model_files import load_proto
 from deplo.onnx_import.program import OnnxProgram
+
+TWO_UNITS = {"bfloat16": 2.0**-6, "float16": 2.0**-9}
+"""Two units in the last place: what ONNX's runner allows bfloat16, and what float16 needs as well.
+
+ONNX Runtime, too, differs by more than 1e-3 from what ONNX says of `test_attention_4d_causal_fp16`.
+"""
 
 
 def outcome(case: Any) -> tuple[str, str]:
@@ -82,6 +89,7 @@ def difference(ours: Any, theirs: Any, rtol: float, atol: float) -> str | None:
     if ours.dtype.kind in "biu":
         wrong = ours != theirs
     else:
+        rtol = max(rtol, TWO_UNITS.get(ours.dtype.name, 0.0))
         ours, theirs = ours.astype(np.float64), theirs.astype(np.float64)
         wrong = ~np.isclose(ours, theirs, rtol, atol, equal_nan=True)
     if not np.any(wrong):
