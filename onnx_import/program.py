@@ -40,7 +40,7 @@ class Model:
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
     held: tuple[tuple[str, DType, np.ndarray[Any, Any]], ...]
-    """The arguments behind the inputs: name, dtype and elements."""
+    """The arguments behind the inputs: a name that no other has, dtype and elements."""
 
 
 def model_of(imported: Imported) -> Model:
@@ -53,17 +53,17 @@ def model_of(imported: Imported) -> Model:
     names = [name for name, _ in imported.inputs]
     names += [imported.weights.get(node, f"constant_{i}") for i, node in enumerate(held)]
     (main,) = (op for op in module.ops if isinstance(op, FuncOp))
-    arguments = main.body.block.args
-    for argument, hint in zip(arguments, identifiers(names), strict=True):
+    plain = identifiers(names)
+    for argument, hint in zip(main.body.block.args, plain, strict=True):
         argument.name_hint = hint
     marks = [
         {} if i < len(inputs) else {"deplo.parameter": StringAttr(n)} for i, n in enumerate(names)
     ]
     main.arg_attrs = ArrayAttr([DictionaryAttr(mark) for mark in marks])
     arrays: list[tuple[str, DType, np.ndarray[Any, Any]]] = []
-    for node, argument in zip(held, list(arguments)[len(inputs) :], strict=True):
-        assert node.array is not None and argument.name_hint is not None
-        arrays.append((argument.name_hint, node.dtype, node.array))
+    for node, name in zip(held, plain[len(inputs) :], strict=True):
+        assert node.array is not None
+        arrays.append((name, node.dtype, node.array))
     return Model(
         imported.name,
         module,

@@ -38,18 +38,18 @@ def load_onnx(path: str) -> FileSource:
     arguments: list[Argument] = []
     inputs: list[torch.Tensor] = []
     tensors: dict[str, torch.Tensor] = {}
-    held = {name: array for name, _, array in model.held}
     for index, argument in enumerate(main.body.block.args):
-        type, name = argument.type, argument.name_hint
-        assert isinstance(type, TensorType) and name is not None
+        type = argument.type
+        assert isinstance(type, TensorType)
         dtype, shape = DTYPES[type.element_type], shape_of(type)
-        if name in held:
-            tensors[name] = _tensor(held[name], dtype)
-            arguments.append(Argument(name, "parameter", name, None, shape, dtype, CPU))
+        if index < len(model.inputs):
+            name = model.inputs[index].name
+            inputs.append(_random(rng, name, [evaluate(n, sizes) for n in shape], dtype))
+            arguments.append(Argument(f"input_{index}", "input", name, index, shape, dtype, CPU))
             continue
-        inputs.append(_random(rng, name, [evaluate(n, sizes) for n in shape], dtype))
-        said = model.inputs[index].name
-        arguments.append(Argument(name, "input", said, index, shape, dtype, CPU))
+        name, _, array = model.held[index - len(model.inputs)]
+        tensors[name] = _tensor(array, dtype)
+        arguments.append(Argument(name, "parameter", name, None, shape, dtype, CPU))
     captured = captured_of(model.module, arguments, tensors)
     program = partial(_run, model.module, list(tensors.values()))
     return FileSource(program, tuple(inputs), {}, path, "the interpreter", captured=captured)

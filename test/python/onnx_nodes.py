@@ -4,8 +4,8 @@
     python test/python/onnx_nodes.py softmax    # those whose names have a word
 
 A case passes if every output is as near to ONNX's as its own tolerance says, or of half types within two
-units in the last place. Inputs that say shapes are fixed when a model needs them to be known. A case is refused if
-deplo says that it does not compute it. Wrong values and any other exception are failures.
+units in the last place. Inputs that say shapes are fixed when a model needs them to be known. A case is
+refused if deplo says that it does not compute it. Wrong values and any other exception are failures.
 """
 
 from __future__ import annotations
