@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs, helper
 
@@ -32,12 +33,17 @@ def opsets_of(imports: Sequence[object]) -> dict[str, int]:
 
 
 def function_of(
-    schema: defs.OpSchema, version: int, node: NodeProto, types: Sequence[Type | None]
+    schema: Any, version: int, node: NodeProto, types: Sequence[Type | None]
 ) -> Function | None:
-    """What ONNX defines an operator by, for inputs of types; None if it does not."""
+    """What ONNX defines an operator by, for inputs of types; None if it does not.
+
+    The schema is one of `onnx.defs`, whose stubs do not say that it has functions.
+    """
+    if not has_function(schema):
+        return None
     if schema.has_function:
         body = schema.function_body
-    elif schema.has_context_dependent_function:
+    else:
         versions = [v for v in schema.context_dependent_function_opset_versions if v <= version]
         chosen = max(versions, default=schema.since_version)
         protos = [_type_proto(type).SerializeToString() for type in types]
@@ -48,10 +54,13 @@ def function_of(
             return None
         body = FunctionProto()
         body.ParseFromString(text)
-    else:
-        return None
     opsets = opsets_of(body.opset_import)
     return Function(body, opsets or {schema.domain: schema.since_version})
+
+
+def has_function(schema: Any) -> bool:
+    """Whether ONNX defines an operator by others."""
+    return schema.has_function or schema.has_context_dependent_function
 
 
 def _type_proto(type: Type | None) -> TypeProto:

@@ -30,7 +30,7 @@ from ..lazy.variables import Variable, reckoning
 from .building import known
 from .constants import Constants
 from .dtypes import TO_ONNX, array_of, dtype_of, element_name
-from .functions import Function, attributes_of, function_of, opsets_of, resolved
+from .functions import Function, attributes_of, function_of, has_function, opsets_of, resolved
 from .names import identifier
 from .rules import RULES, Call, Refused
 from .shapes import Values, fold, shape_values
@@ -236,7 +236,7 @@ class Importer:
             if unknown:
                 return self._unknown(node, scope)
             return self._by_rule(node, schema, inputs, scope)
-        if unknown and not schema.has_function and not schema.has_context_dependent_function:
+        if unknown and not has_function(schema):
             raise Refused(f"operator {title} of version {schema.since_version}")
         if unknown:
             return self._unknown(node, scope)

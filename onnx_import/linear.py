@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..dialects.sizes import Extent
 from ..lazy.dtypes import int32
 from ..lazy.expression import Node
 from ..lazy.linear import einsum as lazy_einsum
@@ -100,6 +101,6 @@ def _without_repeats(x: Node, term: str) -> tuple[Node, str]:
     return x, term
 
 
-def columns(x: Node, shape: Sequence[int]) -> Node:
+def columns(x: Node, shape: Sequence[Extent]) -> Node:
     """A list along axis 1 of a tensor of so many axes."""
     return unsqueeze(x, *[i for i in range(len(shape)) if i != 1])

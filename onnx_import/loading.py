@@ -29,9 +29,7 @@ class Fixed:
 
     sizes: Mapping[str, int] = field(default_factory=lambda: dict[str, int]())
     """The extents of dimensions that have names."""
-    inputs: Mapping[str, np.ndarray[Any, Any]] = field(
-        default_factory=lambda: dict[str, np.ndarray[Any, Any]]()
-    )
+    inputs: Mapping[str, Any] = field(default_factory=lambda: dict[str, Any]())
     """The elements of inputs, which are none of the program then."""
 
 

@@ -119,8 +119,10 @@ class Call:
 
     def integer(self, name: str, default: int | None = None) -> int:
         """An attribute that is an integer."""
-        value = self.given(name) if default is not None else self.needed(name)
-        return default if value is None and default is not None else int(value)
+        value = self.given(name)
+        if value is None:
+            value = self.needed(name) if default is None else default
+        return int(value)
 
     def flag(self, name: str) -> bool:
         """An attribute that is 0 or 1."""
@@ -131,8 +133,10 @@ class Call:
 
     def real(self, name: str, default: float | None = None) -> float:
         """An attribute that is a float."""
-        value = self.given(name) if default is not None else self.needed(name)
-        return default if value is None and default is not None else float(value)
+        value = self.given(name)
+        if value is None:
+            value = self.needed(name) if default is None else default
+        return float(value)
 
     def text(self, name: str, *allowed: str) -> str:
         """An attribute that is one of a few words."""

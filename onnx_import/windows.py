@@ -276,13 +276,15 @@ def _sums(x: Node, windows: Windows) -> Node:
     result = (*shape[:2], *windows.counts)
     if rank in (1, 2, 3) and set(windows.dilations) == {1}:
         aten = "avg_pool3d.default" if rank == 3 else "avg_pool2d.default"
-        properties = {
-            "kernel_size": _of_planes(windows.sizes, rank, 1),
-            "stride": _of_planes(windows.strides, rank, 1),
-            "padding": (0,) * max(rank, 2),
-            "divisor_override": 1,
-        }
-        return reshape(op(aten, _planes(padded), **properties), result)
+        total = op(
+            aten,
+            _planes(padded),
+            kernel_size=_of_planes(windows.sizes, rank, 1),
+            stride=_of_planes(windows.strides, rank, 1),
+            padding=(0,) * max(rank, 2),
+            divisor_override=1,
+        )
+        return reshape(total, result)
     alone = reshape(padded, (shape[0] * shape[1], 1, *padded.shape[2:]))
     ones = full((1, 1, *windows.sizes), 1, x.dtype)
     found = op(
