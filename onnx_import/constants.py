@@ -63,6 +63,8 @@ class Constants:
         """The elements of an expression; it is a leaf after that. Raises Refused if it depends on inputs."""
         if self.depends(node):
             raise Refused("it depends on the model's inputs")
+        if node.dtype is bfloat16:
+            raise Refused("it is of bfloat16, which numpy does not have")
         if node.array is None:
             node.settle(_computed(node))
         assert node.array is not None

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..lazy.dtypes import float32, int64
 from ..lazy.expression import Node
-from .building import arange, cast, compare, count, full, known, length, reshape, sub
+from .building import add, arange, cast, compare, count, full, known, length, reshape, sub
 from .dtypes import array_of, dtype_of, is_float
 from .rules import Call, Refused, rule, same_dtype
 
@@ -63,6 +63,11 @@ def numbers(call: Call) -> Node:
     """The numbers from a start by steps to before a limit."""
     dtype = same_dtype(*call.tensors())
     names = ("start", "limit", "delta")
+    if dtype is int64 and any(call.is_sized(i) for i in range(3)):
+        first, last, step = (call.extents(i, name)[0] for i, name in enumerate(names))
+        if step != 1 or call.given("stash_type") not in (None, 1):
+            raise Refused("a range of sizes by steps other than 1")
+        return add(arange(last - first), full((), first, int64))
     start, limit, delta = (call.array(i, name).reshape(-1) for i, name in enumerate(names))
     call.only("stash_type", None, 1)
     if any(each.size != 1 for each in (start, limit, delta)) or delta[0] == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..lazy.dtypes import bool_
+from ..lazy.dtypes import bfloat16, bool_
 from ..lazy.expression import Node
 from .building import cast, compare, div, either, full, op, scalar, where
 from .dtypes import is_float
@@ -173,7 +173,7 @@ def power(call: Call) -> Node:
     """x ** y in the dtype of x; of integers for an exponent that is known, from 0 to 64."""
     x, y = call.tensor(0), call.tensor(1)
     if is_float(x.dtype):
-        if not y.shape and not call.depends(y):
+        if not y.shape and not call.depends(y) and y.dtype is not bfloat16:
             exponent = call.know(y).item()
             if float(exponent).is_integer() and abs(exponent) <= 64:
                 return op("pow.Tensor_Scalar", x, exponent=float(exponent))

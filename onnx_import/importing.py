@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from xdsl.utils.exceptions import VerifyException
@@ -24,7 +24,7 @@ from onnx import (
 from ..dialects.allowed_sizes import MAX_SIZE
 from ..dialects.sizes import Extent, Size, UndecidedSize
 from ..errors import UnsupportedOpError, UsageError, counted
-from ..lazy.dtypes import DType
+from ..lazy.dtypes import DType, bool_
 from ..lazy.expression import LEAF, Node
 from ..lazy.variables import Variable, reckoning
 from .building import known
@@ -185,7 +185,8 @@ class Importer:
         found: list[Node | None] = []
         for name in node.output:
             try:
-                found.append(self._placeholder(*type_of(scope.types[name], self._size)))
+                dtype, shape = type_of(scope.types[name], self.sizes.__getitem__)
+                found.append(self._placeholder(dtype, shape))
             except (Refused, KeyError):
                 found.append(None)
         return found
@@ -231,6 +232,8 @@ class Importer:
         if version is None or not defs.has(node.op_type, domain):
             raise Refused(f"operator {title}")
         schema = schema_of(node.op_type, version, domain)
+        if not domain and node.op_type == "If" and not unknown:
+            return self._branch(node, inputs, scope, where)
         rule = RULES.get((domain, node.op_type))
         if rule is not None and schema.since_version in rule.versions:
             if unknown:
@@ -251,6 +254,32 @@ class Importer:
             if name and absent:
                 raise Refused(f"output {position}")
         return results
+
+    def _branch(
+        self, node: NodeProto, inputs: Sequence[Node | None], scope: Scope, where: str
+    ) -> Sequence[Node | None]:
+        """The results of the branch of an If that is taken, which must be known. Raises Refused."""
+        (condition,) = inputs
+        if condition is None or condition.dtype is not bool_ or scope.depth >= MAX_DEPTH:
+            raise Refused("a condition that is no bool")
+        try:
+            taken = self.constants.know(condition)
+        except Refused as reason:
+            raise Refused(
+                f"its condition must be known when the model is imported: {reason}"
+            ) from None
+        name = "then_branch" if taken.reshape(-1)[0] else "else_branch"
+        (graph,) = (each.g for each in node.attribute if each.name == name)
+        inner = replace(
+            scope,
+            values=dict(scope.values),
+            where=f"{where} > ",
+            types={each.name: each.type for each in (*graph.value_info, *graph.output)},
+            depth=scope.depth + 1,
+        )
+        self._initializers(graph, inner)
+        self._nodes(graph.node, inner)
+        return [self._value(each.name, inner) for each in graph.output]
 
     def _by_rule(
         self, node: NodeProto, schema: defs.OpSchema, inputs: Sequence[Node | None], scope: Scope

@@ -16,7 +16,10 @@ from . import (
     linear,
     movement,
     normalization,
+    quantization,
+    recurrent,
     reductions,
+    resizing,
     windows,
 )
 from .importing import Importer
@@ -28,7 +31,7 @@ __all__ = ["RULES", "load", "load_proto"]
 
 _ENTERED = (
     *(activations, creation, elementwise, indexing, linear, movement),
-    *(normalization, reductions, windows),
+    *(normalization, quantization, recurrent, reductions, resizing, windows),
 )
 """The modules whose rules are in the table once they are imported."""
 

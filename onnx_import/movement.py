@@ -63,9 +63,11 @@ def dropout(call: Call) -> Sequence[Node | None]:
     x = call.tensor(0)
     call.whatever("seed", "ratio")
     if call.version >= 12:
-        ratio = float(call.array(1, "ratio").item()) if call.has(1) else 0.5
-        if call.has(2) and bool(call.array(2, "training_mode").item()) and ratio:
-            raise Refused("training_mode")
+        call.has(1)
+        if call.has(2) and bool(call.array(2, "training_mode").item()):
+            ratio = float(call.array(1, "ratio").item()) if call.has(1) else 0.5
+            if ratio:
+                raise Refused("training_mode")
     if call.version < 10:
         return [x]
     return [x, full(x.shape, True, bool_)]

@@ -103,6 +103,16 @@ class Call:
             raise Refused(f"its {what} must be a list of integers, not {node.dtype} {array.shape}")
         return [n if isinstance(n, Size) else int(n) for n in array.reshape(-1)]
 
+    def is_sized(self, position: int) -> bool:
+        """Whether the elements of an input are known, sizes that calls choose among them."""
+        node = self.tensor(position)
+        if not self.depends(node):
+            return False
+        try:
+            return any(isinstance(n, Size) for n in self.know_extents(node).flat)
+        except Refused:
+            return False
+
     # ---- attributes
 
     def given(self, name: str) -> Any:

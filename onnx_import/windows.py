@@ -133,9 +133,15 @@ def convolution(call: Call) -> Node:
 
 
 @rule("ConvInteger", 10)
-def convolution_integer(call: Call) -> Node:
+def convolution_of_integers(call: Call) -> Node:
     """The convolution of integers of 8 bits, less their zero points, in int32."""
-    x, weight = less_zero(call, call.tensor(0), 2, 1), less_zero(call, call.tensor(1), 3, 0)
+    return convolution_integer(call, (0, 2), (1, 3))
+
+
+def convolution_integer(call: Call, of: tuple[int, int], by: tuple[int, int]) -> Node:
+    """The convolution in int32 of two inputs, each with the one that is its zero point."""
+    x = less_zero(call, call.tensor(of[0]), of[1], 1)
+    weight = less_zero(call, call.tensor(by[0]), by[1], 0)
     windows = windows_of(call, static_shape(x, 2), _kernel(call, weight))
     return _convolution(x, weight, None, windows, call.integer("group"))
 

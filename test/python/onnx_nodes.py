@@ -63,7 +63,7 @@ def loaded(case: Any, names: list[str]) -> OnnxProgram:
         if "must be known" not in str(error):
             raise
         arrays = zip(names, case.data_sets[0][0], strict=False)
-        fixed = {name: array_of(x) for name, x in arrays if says_shapes(x)}
+        fixed = {name: array_of(x) for name, x in arrays if says_shapes(name, x)}
         if not fixed:
             raise
         return OnnxProgram(load_proto(case.model, constants=fixed))
@@ -76,10 +76,15 @@ def array_of(value: Any) -> Any:
     return np.asarray(value)
 
 
-def says_shapes(value: Any) -> bool:
+def says_shapes(name: str, value: Any) -> bool:
     """Whether an input may be one that says shapes: a number, or a list of integers or bools."""
     array = array_of(value)
-    return array.ndim == 0 or (array.ndim == 1 and array.dtype.kind in "biu") or array.size == 0
+    return (
+        name in ("scales", "roi")
+        or array.ndim == 0
+        or (array.ndim == 1 and array.dtype.kind in "biu")
+        or array.size == 0
+    )
 
 
 def difference(ours: Any, theirs: Any, rtol: float, atol: float) -> str | None:
