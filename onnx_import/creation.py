@@ -12,7 +12,7 @@ from .building import add, arange, cast, compare, count, full, known, length, re
 from .dtypes import array_of, dtype_of, is_float
 from .rules import Call, Refused, rule, same_dtype
 
-MAX_ELEMENTS = 1 << 26
+MAX_ELEMENTS = 1 << 24
 """Elements of a range that is made while a model is imported."""
 
 

@@ -38,6 +38,9 @@ from .shapes import Values, fold, shape_values
 UNFIT = (VerifyException, UndecidedSize, ValueError, TypeError, IndexError, OverflowError)
 """What says that the arguments of an operation of Torch IR do not fit it."""
 
+MAX_NODES = 200_000
+"""Nodes of a model, those of functions counted each time that they are called."""
+
 MAX_DEPTH = 20
 """Functions within functions."""
 
@@ -78,6 +81,7 @@ class Importer:
         self.constants = Constants()
         self.refused: dict[str, list[str]] = {}
         """Where, by reason."""
+        self.nodes = 0
         self.sizes: dict[str, Variable] = {}
         """What dimensions' names stand for."""
         self.local = {(f.domain, f.name, f.overload): f for f in model.functions}
@@ -163,6 +167,11 @@ class Importer:
 
     def _nodes(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
         for each in nodes:
+            self.nodes += 1
+            if self.nodes > MAX_NODES:
+                raise UsageError(
+                    f"the model has more than {MAX_NODES} nodes, those of functions counted"
+                )
             where = (
                 f"{scope.where}{each.op_type} '{each.name or ', '.join(filter(None, each.output))}'"
             )

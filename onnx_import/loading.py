@@ -44,6 +44,7 @@ def read_model(path: str | os.PathLike[str], fixed: Fixed) -> ModelProto:
     try:
         model = onnx.load(name, load_external_data=False)
         checker.check_model(name)
+        _check_batch_dims(model)
         _fix(model, fixed)
         model = shape_inference.infer_shapes(
             model, check_type=True, strict_mode=True, data_prop=True
@@ -60,6 +61,7 @@ def checked(model: ModelProto, fixed: Fixed) -> ModelProto:
     """The same for a model that is in memory."""
     try:
         checker.check_model(model)
+        _check_batch_dims(model)
         copy = ModelProto()
         copy.CopyFrom(model)
         _fix(copy, fixed)
@@ -68,6 +70,17 @@ def checked(model: ModelProto, fixed: Fixed) -> ModelProto:
         raise
     except Exception as error:  # ONNX's tools raise what their parser, checker and C++ raise
         raise UsageError(f"this is no right ONNX model: {_line(error)}") from error
+
+
+def _check_batch_dims(model: ModelProto) -> None:
+    """Raise UsageError for what ONNX's inference of shapes (1.23) reads memory out of bounds for."""
+    waiting: list[Any] = [model.graph, *model.functions]
+    while waiting:
+        for node in waiting.pop().node:
+            for each in node.attribute:
+                waiting += [each.g] if each.HasField("g") else []
+                if node.op_type == "GatherND" and each.name == "batch_dims" and each.i < 0:
+                    raise UsageError(f"GatherND '{node.name}' has batch_dims = {each.i}")
 
 
 def _line(error: Exception) -> str:

@@ -32,6 +32,10 @@ from .building import (
 )
 from .dtypes import dtype_of
 from .rules import Call, Refused, rule, same_dtype
+from .shapes import slice_places
+
+MAX_PADDING = 1 << 24
+"""Elements beside an axis that repeat others."""
 
 LAYOUT = (1, 13, 21, 23, 24, 25)
 """Versions in which operators that move elements got more dtypes."""
@@ -217,8 +221,8 @@ def slice_axes(call: Call) -> Node:
         extent = x.shape[axis]
         if step == 0:
             raise Refused("steps of 0")
-        if all(isinstance(n, int) for n in (extent, start, end)):
-            x = _sliced(x, axis, range(*slice(start, end, step).indices(extent)))
+        if isinstance(extent, int) and isinstance(start, int) and isinstance(end, int):
+            x = _sliced(x, axis, slice_places(start, end, step, extent))
         elif step == 1:
             x = narrow(x, axis, _bound(start, extent), _bound(end, extent))
         else:
@@ -304,8 +308,8 @@ def padded_by_index(x: Node, widths: Sequence[tuple[int, int]], mode: str) -> No
         if cut != (0, shape[axis]):
             x = narrow(x, axis, cut[0], max(cut))
         if any(added):
-            if cut[1] <= cut[0]:
-                raise Refused("padding of no elements by others")
+            if cut[1] <= cut[0] or sum(added) > MAX_PADDING:
+                raise Refused(f"{sum(added)} elements beside {max(cut[1] - cut[0], 0)} others")
             how: Any = mode
             places = np.pad(np.arange(cut[1] - cut[0]), added, mode=how)
             x = op("index.Tensor", x, (integers(places.tolist()),), dim=axis)

@@ -29,6 +29,9 @@ from .dtypes import BY_ONNX, is_float
 from .linear import columns
 from .rules import Call, Refused, rule
 
+MAX_CHANNELS = 1 << 10
+"""Channels that a window of LRN has at most; each is an addition."""
+
 
 def _moments(x: Node, axes: Sequence[int]) -> tuple[Node, Node]:
     """The mean and the variance over axes, which stay with extent 1."""
@@ -143,7 +146,7 @@ def local_response_normalization(call: Call) -> Node:
     x, size = call.tensor(0), call.integer("size")
     alpha, beta, bias = call.real("alpha"), call.real("beta"), call.real("bias")
     channels = static_extent(x, 1)
-    if size < 1:
+    if not 1 <= size <= MAX_CHANNELS:
         raise Refused(f"size = {size}")
     widths = [(0, 0)] * len(x.shape)
     widths[1] = (size - 1) // 2, size - 1 - (size - 1) // 2

@@ -107,7 +107,7 @@ def _requantized(call: Call, product: Node, factor: Node, scale: int, zero: int)
         raise Refused(f"scales of {factor.dtype}")
     if y_scale.shape not in ((), (1,)) or y_zero.shape not in ((), (1,)):
         raise Refused("scales of a result for each place")
-    scaled = div(mul(cast(product, float32), factor), reshape(y_scale, ()))
+    scaled = mul(cast(product, float32), div(factor, reshape(y_scale, ())))
     return _saturated(scaled, reshape(y_zero, ()), y_zero.dtype)
 
 

@@ -30,6 +30,9 @@ from .rules import Call, Refused, rule
 
 Array = np.ndarray[Any, Any]
 
+MAX_REACH = 64
+"""Neighbours on each side; each is a product of its own."""
+
 MODES = (
     *("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners"),
     *("asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"),
@@ -98,6 +101,8 @@ def _neighbours(
     """The positions of the elements that count for each place, and their weights, which add up to 1."""
     narrowed = min(scale, 1.0) if antialias else 1.0
     reach = (1 if mode == "linear" else 2) / narrowed
+    if reach > MAX_REACH:
+        raise Refused(f"sums of more than {2 * MAX_REACH} neighbours")
     first = floor(-reach) + 1
     base = np.ceil(places) - 1  # the element on the left, even of a place that is an element's
     positions = base[:, None].astype(np.int64) + np.arange(first, 2 - first)

@@ -63,15 +63,22 @@ def _slice(call: Call, arrays: Sequence[Values]) -> Values | None:
     starts, ends = lists[:2]
     axes = lists[2] if len(lists) > 2 else list(range(len(starts)))
     steps = lists[3] if len(lists) > 3 else [1] * len(starts)
-    key = [slice(None)] * arrays[0].ndim
+    found = arrays[0]
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        key[axis] = slice(*_bounds(start, end, step, arrays[0].shape[axis]))
-    return arrays[0][tuple(key)]
+        places = slice_places(start, end, step, found.shape[axis])
+        found = np.take(found, np.array(places, np.int64), axis=axis)
+    return found
 
 
-def _bounds(start: int, end: int, step: int, extent: int) -> tuple[int, int | None, int]:
-    low, high, by = slice(start, end, step).indices(extent)
-    return low, None if high < 0 else high, by
+def slice_places(start: int, end: int, step: int, extent: int) -> range:
+    """The positions that Slice takes of an axis. Backwards, a start before the first is the first.
+
+    There Python's slices differ: `[1, 2][-3::-1]` is empty.
+    """
+    low, high = (0, extent) if step > 0 else (-1, extent - 1)
+    first, last = (n + extent if n < 0 else n for n in (start, end))
+    first = min(max(first, 0), high)
+    return range(first, min(max(last, low), high), step) if extent else range(0)
 
 
 def _cast(call: Call, arrays: Sequence[Values]) -> Values | None:

@@ -34,6 +34,9 @@ from .dtypes import is_float
 from .linear import columns, less_zero
 from .rules import Call, Refused, rule, same_dtype
 
+MAX_PLACES = 1 << 24
+"""Elements of all windows of an axis that are counted while a model is imported."""
+
 
 @dataclass(frozen=True)
 class Windows:
@@ -310,6 +313,8 @@ def _numbers(windows: Windows, extents: Sequence[int], with_padding: bool) -> np
     """How many elements of each window count."""
     found = np.ones((), np.float64)
     for i, extent in enumerate(extents):
+        if windows.counts[i] * windows.sizes[i] > MAX_PLACES:
+            raise Refused(f"{windows.counts[i]} windows of {windows.sizes[i]} elements")
         starts = np.arange(windows.counts[i]) * windows.strides[i]
         places = starts[:, None] + np.arange(windows.sizes[i]) * windows.dilations[i]
         low = 0 if with_padding else windows.before[i]

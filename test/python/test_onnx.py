@@ -298,6 +298,99 @@ def test_names_that_differ_in_signs_alone_are_different_sizes():
     assert program(floats(2, 3)).shape == (2, 3)
 
 
+def test_slices_backwards_begin_at_the_first_element():
+    held = {"s": indices(-7), "e": indices(-9), "a": indices(0), "t": indices(-1)}
+    nodes = [helper.make_node("Slice", ["x", "s", "e", "a", "t"], ["y"])]
+    x = floats(3, 2)
+    got = program_of(nodes, [value("x", [3, 2])], [value("y", [1, 2])], held)(x)
+    assert (got == x[:1]).all()
+
+
+def test_a_range_of_a_size_is_computed_by_each_call():
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "zero"], ["n"]),
+        helper.make_node("Range", ["zero", "n", "one"], ["r"]),
+        helper.make_node("Cast", ["r"], ["f"], to=FLOAT),
+        helper.make_node("Add", ["x", "f"], ["y"]),
+    ]
+    held = {"zero": np.array(0), "one": np.array(1)}
+    program = program_of(nodes, [value("x", ["n"])], [value("y", ["n"])], held)
+    for n in (1, 3, 6):
+        assert program(np.zeros(n, np.float32)).tolist() == list(range(n))
+
+
+def test_bfloat16_is_that_of_ml_dtypes():
+    bfloat16 = helper.tensor_dtype_to_np_dtype(TensorProto.BFLOAT16)
+    element = TensorProto.BFLOAT16
+    nodes = [
+        helper.make_node("Pow", ["x", "two"], ["p"]),
+        helper.make_node("Add", ["p", "w"], ["y"]),
+    ]
+    held = {"two": np.array(2, bfloat16), "w": np.array([1, 2, 3], bfloat16)}
+    io = [value("x", [3], element)], [value("y", [3], element)]
+    y = program_of(nodes, *io, held)(np.array([1, 2, -3], bfloat16))
+    assert y.dtype == bfloat16
+    assert y.astype(np.float32).tolist() == [2, 6, 12]
+
+
+def branches(held):
+    one = helper.make_graph([helper.make_node("Relu", ["x"], ["t"])], "one", [], [value("t", [2])])
+    other = helper.make_graph(
+        [helper.make_node("Unique", ["x"], ["e"])], "other", [], [value("e", ["r"])]
+    )
+    node = helper.make_node("If", ["c"], ["y"], then_branch=one, else_branch=other)
+    return [node], [value("x", [2])], [value("y", [2])], held
+
+
+def test_the_branch_of_a_known_condition_is_taken():
+    program = program_of(*branches({"c": np.array(True)}))
+    assert program(np.array([-1, 2], np.float32)).tolist() == [0, 2]
+    said = message_of(*branches({"c": np.array(False)}))
+    assert "Unique" in said
+    assert "If 'y' > " in said
+    nodes, inputs, outputs, _ = branches({})
+    inputs = [*inputs, value("c", [], TensorProto.BOOL)]
+    assert "its condition must be known" in message_of(nodes, inputs, outputs)
+
+
+def test_a_file_that_onnx_reads_out_of_bounds_for_is_refused():
+    nodes = [helper.make_node("GatherND", ["x", "i"], ["y"], batch_dims=-(2**31))]
+    inputs = [value("x", [2, 3]), value("i", [2, 1], TensorProto.INT64)]
+    with pytest.raises(deplo.UsageError, match="batch_dims"):
+        program_of(nodes, inputs, [value("y", ["a", "b"])])
+
+
+def test_calls_of_functions_without_end_are_refused():
+    calls = [helper.make_node("F", ["a"], ["b"], domain="own") for _ in range(2)]
+    function = helper.make_function(
+        "own", "F", ["a"], ["b"], calls[:1], [helper.make_opsetid("own", 1)]
+    )
+    nodes = [helper.make_node("F", ["x"], ["y"], domain="own")]
+    with pytest.raises((deplo.UsageError, deplo.UnsupportedOpError)):
+        program_of(nodes, [value("x", [2])], [value("y", [2])], functions=[function])
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_short_sequences_of_a_batch_give_0_beyond_their_end(direction):
+    """Of an RNN with the identity as weights, of ones: each step adds 1, before Relu."""
+    nodes = [
+        helper.make_node(
+            *("RNN", ["x", "w", "r", "", "n"], ["y", "h"]),
+            hidden_size=1,
+            direction=direction,
+            activations=["Relu"],
+        )
+    ]
+    held = {"w": np.ones((1, 1, 1), np.float32), "r": np.ones((1, 1, 1), np.float32)}
+    held["n"] = np.array([1, 3], np.int32)
+    outputs = [value("y", [3, 1, 2, 1]), value("h", [1, 2, 1])]
+    y, h = program_of(nodes, [value("x", [3, 2, 1])], outputs, held)(np.ones((3, 2, 1), np.float32))
+    counts = [[1, 1], [0, 2], [0, 3]] if direction == "forward" else [[1, 3], [0, 2], [0, 1]]
+    assert y[:, 0, :, 0].tolist() == counts
+    assert h[0, :, 0].tolist() == [1, 3]
+
+
 # ---- functions, several outputs, aliases
 
 
