@@ -163,9 +163,13 @@ def modulo(call: Call) -> Node:
     dtype = same_dtype(a, b)
     if call.flag("fmod"):
         return op("fmod.Tensor", a, b, dtype=dtype)
-    if is_float(dtype):
-        raise Refused("floats without fmod")
-    return op("remainder.Tensor", a, b, dtype=dtype)
+    left = op("remainder.Tensor", a, b, dtype=dtype)
+    if not is_float(dtype):
+        return left
+    if call.version < 28 or dtype.bits == 64:
+        raise Refused(f"{dtype} without fmod")
+    zero = compare("eq", left, scalar(0, left))
+    return where(zero, op("copysign.Tensor", scalar(0, left), b), left)
 
 
 @rule("Pow", 7, 12, 13, 15)

@@ -24,15 +24,16 @@ from onnx import (
 from ..dialects.allowed_sizes import MAX_SIZE
 from ..dialects.sizes import Extent, Size, UndecidedSize
 from ..errors import UnsupportedOpError, UsageError, counted
-from ..lazy.dtypes import DType, bool_
+from ..lazy.dtypes import DType
 from ..lazy.expression import LEAF, Node
 from ..lazy.variables import Variable, reckoning
 from .building import known
 from .constants import Constants
+from .control import CONTROL
 from .dtypes import TO_ONNX, array_of, dtype_of, element_name
 from .functions import Function, attributes_of, function_of, has_function, opsets_of, resolved
 from .names import identifier
-from .rules import RULES, Call, Refused
+from .rules import RULES, Call, Refused, Rule
 from .shapes import Values, fold, shape_values
 
 UNFIT = (VerifyException, UndecidedSize, ValueError, TypeError, IndexError, OverflowError)
@@ -241,13 +242,16 @@ class Importer:
         if version is None or not defs.has(node.op_type, domain):
             raise Refused(f"operator {title}")
         schema = schema_of(node.op_type, version, domain)
-        if not domain and node.op_type == "If" and not unknown:
-            return self._branch(node, inputs, scope, where)
+        control = CONTROL.get(node.op_type) if not domain else None
+        if control is not None and schema.since_version in control.versions:
+            if unknown:
+                return self._unknown(node, scope)
+            return self._by_graphs(self._call(node, schema, inputs), scope, where)
         rule = RULES.get((domain, node.op_type))
         if rule is not None and schema.since_version in rule.versions:
             if unknown:
                 return self._unknown(node, scope)
-            return self._by_rule(node, schema, inputs, scope)
+            return self._by_rule(rule, self._call(node, schema, inputs))
         if unknown and not has_function(schema):
             raise Refused(f"operator {title} of version {schema.since_version}")
         if unknown:
@@ -264,21 +268,14 @@ class Importer:
                 raise Refused(f"output {position}")
         return results
 
-    def _branch(
-        self, node: NodeProto, inputs: Sequence[Node | None], scope: Scope, where: str
-    ) -> Sequence[Node | None]:
-        """The results of the branch of an If that is taken, which must be known. Raises Refused."""
-        (condition,) = inputs
-        if condition is None or condition.dtype is not bool_ or scope.depth >= MAX_DEPTH:
-            raise Refused("a condition that is no bool")
-        try:
-            taken = self.constants.know(condition)
-        except Refused as reason:
-            raise Refused(
-                f"its condition must be known when the model is imported: {reason}"
-            ) from None
-        name = "then_branch" if taken.reshape(-1)[0] else "else_branch"
-        (graph,) = (each.g for each in node.attribute if each.name == name)
+    def _graph(
+        self, graph: GraphProto, given: Sequence[Node], scope: Scope, where: str
+    ) -> list[Node | None]:
+        """The results of a graph within a node. It reads the values around it, too."""
+        if scope.depth >= MAX_DEPTH:
+            raise Refused(f"more than {MAX_DEPTH} graphs within graphs")
+        if len(given) != len(graph.input):
+            raise Refused(f"{len(given)} inputs of a graph of {len(graph.input)}")
         inner = replace(
             scope,
             values=dict(scope.values),
@@ -287,19 +284,27 @@ class Importer:
             depth=scope.depth + 1,
         )
         self._initializers(graph, inner)
+        inner.values.update(zip((each.name for each in graph.input), given, strict=True))
         self._nodes(graph.node, inner)
         return [self._value(each.name, inner) for each in graph.output]
 
-    def _by_rule(
-        self, node: NodeProto, schema: defs.OpSchema, inputs: Sequence[Node | None], scope: Scope
-    ) -> Sequence[Node | None]:
+    def _by_graphs(self, call: Call, scope: Scope, where: str) -> Sequence[Node | None]:
+        """The results of an operator whose attributes are graphs. Raises Refused."""
+        results = CONTROL[call.operator].function(
+            call, lambda graph, given: self._graph(graph, given, scope, where)
+        )
+        call.check_all_read()
+        return results
+
+    def _call(self, node: NodeProto, schema: defs.OpSchema, inputs: Sequence[Node | None]) -> Call:
+        """A node as rules see it."""
         defaults = {
             name: helper.get_attribute_value(each.default_value)
             for name, each in schema.attributes.items()
             if each.default_value.name
         }
         said = {each.name: helper.get_attribute_value(each) for each in node.attribute}
-        call = Call(
+        return Call(
             node.op_type,
             schema.since_version,
             inputs,
@@ -310,8 +315,11 @@ class Importer:
             self.constants.depends,
             frozenset(said),
         )
+
+    def _by_rule(self, rule: Rule, call: Call) -> Sequence[Node | None]:
+        """The results of a rule. Raises Refused."""
         with reckoning():
-            made = RULES[schema.domain, node.op_type].function(call)
+            made = rule.function(call)
         call.check_all_read()
         results = [made] if isinstance(made, Node) else list(made)
         if isinstance(made, Node):
