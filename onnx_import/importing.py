@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from xdsl.utils.exceptions import VerifyException
 
@@ -30,11 +29,12 @@ from ..lazy.variables import Variable, reckoning
 from .building import known
 from .constants import Constants
 from .control import CONTROL
-from .dtypes import TO_ONNX, array_of, dtype_of, element_name
+from .dtypes import TO_ONNX, array_of, element_name
 from .functions import Function, attributes_of, function_of, has_function, opsets_of, resolved
 from .names import identifier
 from .rules import RULES, Call, Refused, Rule
 from .shapes import Values, fold, shape_values
+from .types import schema_of, type_of
 
 UNFIT = (VerifyException, UndecidedSize, ValueError, TypeError, IndexError, OverflowError)
 """What says that the arguments of an operation of Torch IR do not fit it."""
@@ -109,6 +109,8 @@ class Importer:
         if self.refused:
             raise UnsupportedOpError(self._message())
         given = tuple((name, node) for name, node in outputs if node is not None)
+        if len(given) < len(outputs) or not given:
+            raise UsageError("the model has outputs that no node computes")
         return Imported(graph.name, tuple(inputs), given, weights)
 
     def _message(self) -> str:
@@ -252,19 +254,30 @@ class Importer:
             if unknown:
                 return self._unknown(node, scope)
             return self._by_rule(rule, self._call(node, schema, inputs))
-        if unknown and not has_function(schema):
+        if not has_function(schema):
             raise Refused(f"operator {title} of version {schema.since_version}")
         if unknown:
             return self._unknown(node, scope)
+        return self._by_function(node, schema, version, inputs, scope, where)
+
+    def _by_function(
+        self,
+        node: NodeProto,
+        schema: defs.OpSchema,
+        version: int,
+        inputs: Sequence[Node | None],
+        scope: Scope,
+        where: str,
+    ) -> Sequence[Node | None]:
+        """The results of an operator that ONNX defines by others. Raises Refused."""
         types = [None if n is None else (TO_ONNX[n.dtype], n.shape) for n in inputs]
         function = function_of(schema, version, node, types)
         if function is None:
-            raise Refused(f"operator {title} of version {schema.since_version}")
+            raise Refused(f"operator {schema.name} of version {schema.since_version}")
         attributes = attributes_of(function.body, node, schema)
         results = self._inlined(function, attributes, inputs, scope, where)
         for position, name in enumerate(node.output):
-            absent = position >= len(results) or function.body.output[position] == ""
-            if name and absent:
+            if name and position >= len(results):
                 raise Refused(f"output {position}")
         return results
 
@@ -380,36 +393,3 @@ def _without(node: NodeProto, absent: set[str]) -> NodeProto:
     made.CopyFrom(node)
     made.input[:] = ["" if name in absent else name for name in node.input]
     return made
-
-
-def schema_of(operator: str, version: int, domain: str) -> defs.OpSchema:
-    """What ONNX says of an operator in a version of its domain. Raises Refused if it is none of it."""
-    try:
-        return defs.get_schema(operator, version, domain)
-    except defs.SchemaError:
-        raise Refused(f"operator {operator} in opset {version}") from None
-
-
-Dimensions = Callable[[str], Extent]
-"""What stands for a dimension with a name."""
-
-
-def type_of(type: TypeProto, named: Dimensions) -> tuple[DType, tuple[Extent, ...]]:
-    """A tensor's dtype and shape. Raises Refused for what has none."""
-    if not type.HasField("tensor_type"):
-        raise Refused(f"a value of type {type.WhichOneof('value') or 'none'}")
-    tensor = type.tensor_type
-    dtype = dtype_of(tensor.elem_type)
-    if not tensor.HasField("shape"):
-        raise Refused("a tensor whose number of axes is not said")
-    return dtype, tuple(_extent(dim, named) for dim in tensor.shape.dim)
-
-
-def _extent(dim: Any, named: Dimensions) -> Extent:
-    if dim.HasField("dim_value"):
-        if dim.dim_value < 0:
-            raise Refused(f"an axis of {dim.dim_value} elements")
-        return int(dim.dim_value)
-    if dim.dim_param:
-        return named(dim.dim_param)
-    raise Refused("a dimension is neither fixed nor named; fix it in the model")

@@ -20,6 +20,7 @@ from . import (
     recurrent,
     reductions,
     resizing,
+    sampling,
     windows,
 )
 from .importing import Importer
@@ -31,7 +32,7 @@ __all__ = ["RULES", "load", "load_proto"]
 
 _ENTERED = (
     *(activations, creation, elementwise, indexing, linear, movement),
-    *(normalization, quantization, recurrent, reductions, resizing, windows),
+    *(normalization, quantization, recurrent, reductions, resizing, sampling, windows),
 )
 """The modules whose rules are in the table once they are imported."""
 

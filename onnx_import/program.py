@@ -97,6 +97,11 @@ class OnnxProgram(ExecutionPlan):
 
         Raises UsageError if the inputs are not those of the model, in dtype, shape or name.
         """
+        if self.target.is_gpu:
+            raise UsageError(
+                f"the model is compiled for {self.target.name}, and numpy arrays are on the CPU: "
+                "it can be printed and saved; compile it for cpu to call it"
+            )
         given = self._ordered(arrays, named)
         found = self.run([*given, *self._held])
         results = tuple(

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..onnx_import.control import CONTROL
 from ..onnx_import.model_files import RULES
 from .generated_file import write_or_check
 
@@ -30,9 +31,12 @@ are here, or are functions of ONNX, which have a body of other operators. See [O
 
 def generate() -> str:
     """The page."""
+    found = {name: (rule.versions, rule.text) for (_, name), rule in RULES.items()}
+    for name, control in CONTROL.items():
+        found[name] = control.versions, " ".join((control.function.__doc__ or "").split())
     rows = [
-        f"| {name} | {', '.join(map(str, rule.versions))} | {rule.text} |"
-        for (_, name), rule in sorted(RULES.items())
+        f"| {name} | {', '.join(map(str, versions))} | {text} |"
+        for name, (versions, text) in sorted(found.items())
     ]
     return HEAD + "\n".join(rows) + "\n"
 

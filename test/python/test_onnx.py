@@ -198,7 +198,7 @@ def test_what_a_rule_does_not_read_is_refused():
     outputs = [value("y", [1, 1, 2, 2, 2, 2]), value("i", None, TensorProto.INT64)][:1]
     assert "windows of 4 axes" in message_of(nodes, [value("x", shape)], outputs)
     nodes = [helper.make_node("Mod", ["x", "x"], ["y"])]
-    assert "floats without fmod" in message_of(nodes, [value("x", [2])], [value("y", [2])])
+    assert "float32 without fmod" in message_of(nodes, [value("x", [2])], [value("y", [2])])
 
 
 def test_an_operator_of_a_newer_version_is_refused():
@@ -354,6 +354,58 @@ def test_the_branch_of_a_known_condition_is_taken():
     assert "its condition must be known" in message_of(nodes, inputs, outputs)
 
 
+def loop(turns, condition=True):
+    """A loop that adds 1 as often as it turns, and gives all sums out."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["s", "one"], ["t"]),
+            helper.make_node("Identity", ["t"], ["all"]),
+            helper.make_node("Less", ["i", "four"], ["on"]),
+        ],
+        *("body", [value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL)]),
+        [value("on", [], TensorProto.BOOL), value("t", [2]), value("all", [2])],
+    )
+    body.input.append(value("s", [2]))
+    node = helper.make_node("Loop", ["n", "go", "x"], ["y", "z"], body=body)
+    held = {"one": np.array(1, np.float32), "four": np.array(4), "n": np.array(turns)}
+    outputs = [value("y", [2]), value("z", ["turns", 2])]
+    return [node], [value("x", [2])], outputs, held | {"go": np.array(condition)}
+
+
+def test_loops_of_known_length_are_taken_apart():
+    for turns, expected in [(3, 3), (100, 5)]:  # the condition ends it behind turn 4
+        y, z = program_of(*loop(turns))(np.array([0, 10], np.float32))
+        assert y.tolist() == [expected, 10 + expected]
+        assert z[:, 0].tolist() == list(range(1, expected + 1))
+    for turns, condition in [(0, True), (3, False)]:
+        assert "results of a loop of no turns" in message_of(*loop(turns, condition))
+    nodes, inputs, outputs, held = loop(3)
+    del held["n"]
+    inputs = [*inputs, value("n", [], TensorProto.INT64)]
+    assert "its number of turns must be known" in message_of(nodes, inputs, outputs, held)
+
+
+def test_scans_are_taken_apart():
+    body = helper.make_graph(
+        [helper.make_node("Add", ["s", "e"], ["t"]), helper.make_node("Identity", ["t"], ["all"])],
+        *("body", [value("s", [2]), value("e", [2])], [value("t", [2]), value("all", [2])]),
+    )
+    node = helper.make_node(
+        *("Scan", ["s0", "x"], ["last", "sums"]),
+        body=body,
+        num_scan_inputs=1,
+        scan_input_directions=[1],
+        scan_output_axes=[1],
+    )
+    outputs = [value("last", [2]), value("sums", [2, 4])]
+    x, s0 = floats(4, 2), floats(2)
+    program = program_of([node], [value("s0", [2]), value("x", [4, 2])], outputs)
+    last, sums = program(s0, x)
+    expected = s0 + np.cumsum(x[::-1], 0)
+    np.testing.assert_allclose(sums, expected.T, 1e-5, 1e-6)
+    np.testing.assert_allclose(last, expected[-1], 1e-5, 1e-6)
+
+
 def test_a_file_that_onnx_reads_out_of_bounds_for_is_refused():
     nodes = [helper.make_node("GatherND", ["x", "i"], ["y"], batch_dims=-(2**31))]
     inputs = [value("x", [2, 3]), value("i", [2, 1], TensorProto.INT64)]
@@ -453,6 +505,10 @@ SAMPLE = {
     "depthtospace": ("depthtospace_crd_mode_example",),
     "einsum": ("einsum_batch_diagonal",),
     "gathernd": ("gathernd_example_int32",),
+    "gridsample": ("gridsample_bilinear",),
+    "lstm": ("lstm_with_peepholes",),
+    "quantizelinear": ("quantizelinear_axis",),
+    "resize": ("resize_upsample_sizes_cubic",),
     "gemm": ("gemm_all_attributes",),
     "layernormalization": ("layer_normalization_2d_axis0",),
     "logsoftmax": ("logsoftmax_axis_1",),
