@@ -6,6 +6,7 @@ or 1, which are indices of most axes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -29,9 +30,12 @@ MAX_ELEMENTS = 1 << 28
 """Elements of an input that is made at random."""
 
 
-def load_onnx(path: str) -> FileSource:
-    """The program in a model file. Raises UsageError, UnsupportedOpError and MissingEnvironmentError."""
-    model = load_model(path)
+def load_onnx(path: str, fixed: Mapping[str, int]) -> FileSource:
+    """The program in a model file, with the extents of dimensions that have names.
+
+    Raises UsageError, UnsupportedOpError and MissingEnvironmentError.
+    """
+    model = load_model(path, fixed)
     main = main_function(model.module)
     sizes = [EXAMPLE] * len(sizes_of(main))
     rng = np.random.default_rng(SEED)

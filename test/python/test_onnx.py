@@ -103,6 +103,21 @@ def test_commands_take_files(perceptron, capsys):
     assert "__global__" in capsys.readouterr().out
 
 
+def test_commands_fix_sizes(tmp_path, capsys):
+    path = str(tmp_path / "relu.onnx")
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    onnx.save(model_of(nodes, [value("x", ["n", 3])], [value("y", ["n", 3])]), path)
+    assert command.run(["compile", path, "--ir", "torch"]) == 0
+    assert "tensor<?x3xf32" in capsys.readouterr().out
+    assert command.run(["compile", path, "--ir", "torch", "--sizes", "n=5"]) == 0
+    assert "tensor<5x3xf32" in capsys.readouterr().out
+    for wrong, why in [("n", "NAME=EXTENT"), ("n=2,n=3", "said twice"), ("k=2", "dimension 'k'")]:
+        assert command.run(["compile", path, "--ir", "torch", "--sizes", wrong]) == 2
+        assert why in capsys.readouterr().err
+    assert command.run(["compile", "-c", "torch.ones(2) + 1", "--sizes", "n=2"]) == 2
+    assert "--sizes is for .onnx files" in capsys.readouterr().err
+
+
 def test_weights_with_names_alike_are_kept_apart(tmp_path, capsys):
     nodes = [
         helper.make_node("Mul", ["x", "w_1"], ["m"]),
