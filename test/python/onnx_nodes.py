@@ -35,7 +35,7 @@ def outcome(case: Any) -> tuple[str, str]:
     """What comes of a case, passed, refused, wrong or crashed, and why."""
     names = [value.name for value in case.model.graph.input]
     try:
-        program = loaded(case, names)
+        program, fixed = loaded(case, names)
     except (deplo.UnsupportedOpError, deplo.UsageError) as error:
         lines = str(error).splitlines()
         return "refused", " + ".join(line.strip() for line in lines[1:] or lines)
@@ -52,13 +52,13 @@ def outcome(case: Any) -> tuple[str, str]:
         for name, ours, theirs in zip(program.outputs, results, expected, strict=True):
             if (problem := difference(ours, array_of(theirs), case.rtol, case.atol)) is not None:
                 return "wrong", f"{name.name}: {problem}"
-    return "passed", ""
+    return "passed", "inputs fixed" if fixed else ""
 
 
-def loaded(case: Any, names: list[str]) -> OnnxProgram:
-    """The program of a case; inputs that say shapes are fixed where they must be."""
+def loaded(case: Any, names: list[str]) -> tuple[OnnxProgram, bool]:
+    """The program of a case, and whether inputs that say shapes are fixed, as they must be for it."""
     try:
-        return OnnxProgram(load_proto(case.model))
+        return OnnxProgram(load_proto(case.model)), False
     except deplo.UnsupportedOpError as error:
         if "must be known" not in str(error):
             raise
@@ -66,7 +66,7 @@ def loaded(case: Any, names: list[str]) -> OnnxProgram:
         fixed = {name: array_of(x) for name, x in arrays if says_shapes(name, x)}
         if not fixed:
             raise
-        return OnnxProgram(load_proto(case.model, constants=fixed))
+        return OnnxProgram(load_proto(case.model, constants=fixed)), True
 
 
 def array_of(value: Any) -> Any:
@@ -121,6 +121,7 @@ def main(words: list[str]) -> int:
         kind, why = outcome(case)
         took = time.perf_counter() - begin
         counts[kind] += 1
+        counts[why if kind == "passed" else ""] += 1
         if kind == "refused":
             for reason in why.split(" + "):
                 reasons[reason.rpartition(": ")[0] or reason] += 1
@@ -129,6 +130,7 @@ def main(words: list[str]) -> int:
     print(f"\n{time.perf_counter() - start:.0f} s")
     for reason, number in reasons.most_common():
         print(f"{number:5} {reason[:150]}")
+    print(f"of those that passed, {counts['inputs fixed']} with inputs fixed that say shapes")
     print(", ".join(f"{counts[kind]} {kind}" for kind in ("passed", "refused", "wrong", "crashed")))
     return int(bool(counts["wrong"] or counts["crashed"]))
 
