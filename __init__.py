@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from . import lazy
     from .execution import ExecutionPlan, Kernel
     from .lazy import Tensor, Variable, prepare
+    from .onnx_import.entry import from_onnx
     from .program import Program, compile
 
 _LAZY = {
     **{name: ".program" for name in ("compile", "Program")},
     **{name: ".execution" for name in ("ExecutionPlan", "Kernel")},
     **{name: ".lazy" for name in ("Tensor", "Variable", "prepare")},
+    "from_onnx": ".onnx_import.entry",
 }
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "UsageError",
     "Variable",
     "compile",
+    "from_onnx",
     "lazy",
     "prepare",
 ]

@@ -158,7 +158,8 @@ def _recombine(terms: Terms, constant: int, ranges: Sequence[Range]) -> Sum:
             quotient_of_lhs = _floordiv_by(sum_of(expand(rest.lhs)), expand(rest.rhs), ranges)
             upper = multiply(polynomial(*quotient_of_lhs), expand(rest.rhs))
             split = multiply(scale, add(upper, {(rest,): 1}))
-            if all(terms.get(atom_of(m), 0) == c for m, c in split.items()):
+            # What is split may have a constant part, which is none of the terms.
+            if () not in split and all(terms.get(atom_of(m), 0) == c for m, c in split.items()):
                 left = {a: c for a, c in terms.items() if factors(a) not in split}
                 whole, more = sum_of(multiply(scale, expand(rest.lhs)))
                 return _recombine(add_terms(left, whole), constant + more, ranges)

@@ -57,7 +57,7 @@ def _check_fixed(nodes: Sequence[Node]) -> None:
 def code_of(outputs: Sequence[Node]) -> tuple[Code, list[Node]]:
     """The program that computes nodes, and the leaves whose arrays it takes."""
     with _LOCK:
-        nodes = _in_order(outputs)
+        nodes = in_order(outputs)
         numbers = {node: i for i, node in enumerate(nodes)}
         key = (*(_said(node, numbers) for node in nodes), *(numbers[node] for node in outputs))
         if key in _PROGRAMS:
@@ -69,7 +69,7 @@ def code_of(outputs: Sequence[Node]) -> tuple[Code, list[Node]]:
         return _PROGRAMS[key], [node for node in nodes if node.operator == LEAF]
 
 
-def _in_order(outputs: Sequence[Node]) -> list[Node]:
+def in_order(outputs: Sequence[Node]) -> list[Node]:
     """All nodes that the outputs are computed from, each after its sources."""
     found: dict[Node, None] = {}
     waiting = [(node, False) for node in reversed(outputs)]

@@ -44,8 +44,8 @@ Handler = Callable[[argparse.Namespace], int]
 """What runs a command with its options, and gives its exit code."""
 
 SOURCE_HELP = (
-    "FILE.py:NAME, or hf:ARCHITECTURE such as hf:llama, or a model whose configuration is built in: "
-    "hf:tinyllama-1.1b, hf:qwen2.5-7b, or their names on the Hugging Face Hub"
+    "FILE.py:NAME, FILE.onnx, FILE.mlir, or hf:ARCHITECTURE such as hf:llama, or a model whose configuration "
+    "is built in: hf:tinyllama-1.1b, hf:qwen2.5-7b, or their names on the Hugging Face Hub"
 )
 
 

@@ -18,8 +18,10 @@ from ..program import Program, choose_target, compile
 from .dynamic_option import DYNAMIC_OPTION, dynamic_shapes
 from .fallback_option import FALLBACK_OPTION, tell_fallbacks
 from .file_source import FileSource, load_file
+from .onnx_source import load_onnx
 from .precision_option import PRECISION_OPTION
 from .schedule_option import add_schedule_options
+from .sizes_option import SIZES_OPTION, sizes_of
 
 PATIENCE = 1.0
 """Seconds after which a terminal is told what is being done, and how often after that."""
@@ -58,15 +60,20 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     """What may be asked of any program that is compiled."""
     parser.add_argument("--fallback", **FALLBACK_OPTION)
     parser.add_argument("--dynamic", **DYNAMIC_OPTION)
+    parser.add_argument("--sizes", **SIZES_OPTION)
     add_schedule_options(parser)
     parser.add_argument("--precision", **PRECISION_OPTION)
 
 
 def load(options: argparse.Namespace) -> Source:
     """The program that the options name."""
+    if options.sizes and not (options.source or "").endswith(".onnx"):
+        raise UsageError("--sizes is for .onnx files; --dynamic names axes of programs of PyTorch")
     with progress("loading"):
         if options.source is not None and options.source.endswith(".mlir"):
             return load_file(options.source)
+        if options.source is not None and options.source.endswith(".onnx"):
+            return load_onnx(options.source, sizes_of(options.sizes))
         source = load_source(
             options.source,
             code=options.code,

@@ -6,6 +6,7 @@ from there. Its meaning, in place of eager PyTorch's, is what the interpreter co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -66,8 +67,8 @@ def load_file(path: str) -> FileSource:
         raise DeploError(f"{path}: the arguments cannot be made: {error}") from error
     types = main.function_type.inputs.data
     tensors = tuple(tensor_of(value, type) for value, type in zip(inputs, types, strict=True))
-    captured = _captured(module, main, len(tensors))
-    return FileSource(partial(_interpret, module), tensors, {}, path, "the interpreter", captured=captured)
+    captured = captured_of(module, _arguments(main), {})
+    return FileSource(partial(interpret, module), tensors, {}, path, "the interpreter", captured=captured)
 
 
 def _main_of(module: ModuleOp, path: str) -> func.FuncOp:
@@ -88,8 +89,8 @@ def _main_of(module: ModuleOp, path: str) -> func.FuncOp:
     return main
 
 
-def _captured(module: ModuleOp, main: func.FuncOp, count: int) -> Captured:
-    """The program as if it had been captured: its inputs one by one, its results as they are."""
+def _arguments(main: func.FuncOp) -> list[Argument]:
+    """The arguments of a program, all of which are inputs."""
     arguments: list[Argument] = []
     for argument in main.body.block.args:
         type = argument.type
@@ -97,15 +98,23 @@ def _captured(module: ModuleOp, main: func.FuncOp, count: int) -> Captured:
         name = argument.name_hint or f"arg_{argument.index}"
         dtype, shape = DTYPES[type.element_type], shape_of(type)
         arguments.append(Argument(name, "input", name, argument.index, shape, dtype, CPU))
-    results = len(main.function_type.outputs)
+    return arguments
+
+
+def captured_of(
+    module: ModuleOp, arguments: Sequence[Argument], tensors: dict[str, torch.Tensor]
+) -> Captured:
+    """A module as if it had been captured: its inputs one by one, its results as they are."""
+    count = sum(argument.source == "input" for argument in arguments)
+    results = len(main_function(module).function_type.outputs)
     outputs = tuple(Output("result", index) for index in range(results))
     spec = pytree.tree_structure(((None,) * count, {}))
     given: Any = None if results == 1 else (None,) * results
     out = pytree.tree_structure(given)
-    return Captured(module, tuple(arguments), {}, {}, outputs, spec, out, ())
+    return Captured(module, tuple(arguments), tensors, {}, outputs, spec, out, ())
 
 
-def _interpret(module: ModuleOp, *tensors: torch.Tensor) -> Any:
+def interpret(module: ModuleOp, *tensors: torch.Tensor) -> Any:
     """What the interpreter computes of a program."""
     arrays = [array_of(tensor) for tensor in tensors]
     types = main_function(module).function_type.outputs.data

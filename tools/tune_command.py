@@ -21,6 +21,7 @@ from .console import write_output
 from .dynamic_option import DYNAMIC_OPTION
 from .fallback_option import FALLBACK_OPTION
 from .precision_option import PRECISION_OPTION
+from .sizes_option import SIZES_OPTION
 from .target_option import add_machine_option
 
 NAME = "tune"
@@ -54,6 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_machine_option(parser, "tune for")
     parser.add_argument("--fallback", **FALLBACK_OPTION)
     parser.add_argument("--dynamic", **DYNAMIC_OPTION)
+    parser.add_argument("--sizes", **SIZES_OPTION)
     parser.add_argument("--precision", **PRECISION_OPTION)
     parser.add_argument(
         "--show", action="store_true", help="print what was found so far, and leave"

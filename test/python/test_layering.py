@@ -28,12 +28,13 @@ FOREIGN = {
     "transformers": {"frontend", "tools"},
     "xdsl": {
         *("index", "dialects", "codegen", "analysis", "passes", "interpreter"),
-        *("frontend", "lazy", "tools", "tune", "universe", "execution"),
+        *("frontend", "lazy", "onnx_import", "tools", "tune", "universe", "execution"),
         *("program", "program_cache", "program_kernels", "program_passes", "program_stages"),
         "program_texts",
     },
     "llvmlite": {"machine", "runtime", "passes", "tools"},
     "cuda": {"runtime", "tools"},
+    "onnx": {"onnx_import"},
 }
 """Heavy library -> the rooms that may import it; `runtime` uses torch's memory where it is there."""
 MAX_LINES = 600
