@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from xdsl.utils.exceptions import VerifyException
-
 from onnx import (
     AttributeProto,
     GraphProto,
@@ -19,6 +17,7 @@ from onnx import (
     defs,
     helper,
 )
+from xdsl.utils.exceptions import VerifyException
 
 from ..dialects.allowed_sizes import MAX_SIZE
 from ..dialects.sizes import Extent, Size, UndecidedSize
