@@ -23,7 +23,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "bench" / "results" / "loading.json"
-RUNS = 9
+RUNS = 5
 TOLERANCE = 1e-4
 """Of the largest difference to eager's result, by its largest element."""
 
