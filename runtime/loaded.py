@@ -270,13 +270,14 @@ def described(file: ProgramFile) -> dict[str, Any]:
             for target in file.manifest["targets"]
         }
         (first, *_), *_ = plans.values()
+        sizes = [size.name for size in first.plan.sizes]
         held = read_safetensors(file.members[WEIGHTS]) if WEIGHTS in file.members else {}
         return {
             "name": interface.name,
             "deplo": str(file.manifest["deplo"]),
             "bytes": file.path.stat().st_size,
             "inputs": [f"{a.name}: {a.said}" for a in first.plan.arguments if a.kind == "input"],
-            "outputs": [str(first.plan.array(ref)) for ref in first.plan.results],
+            "outputs": [first.plan.array(ref).named(sizes) for ref in first.plan.results],
             "weights": [f"{name}: {value.dtype}{list(value.shape)}" for name, value in held.items()],
             "targets": [
                 {

@@ -57,6 +57,11 @@ class Array:
             return self
         return Array(self.dtype, tuple(evaluate(extent, sizes) for extent in self.shape))
 
+    def named(self, names: Sequence[str]) -> str:
+        """Its text with the sizes' own names."""
+        shape = (e.named(names) if isinstance(e, Expression) else str(e) for e in self.shape)
+        return f"{self.dtype}[{', '.join(shape)}]"
+
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
@@ -211,8 +216,7 @@ def read_tensor_map(data: Mapping[str, Any]) -> TensorMap:
 def read_argument(data: Mapping[str, Any], names: Sequence[str]) -> Argument:
     """An argument from its JSON form; sizes have `names`."""
     array = read_array(data)
-    shape = (e.named(names) if isinstance(e, Expression) else str(e) for e in array.shape)
-    return Argument(data["name"], data["kind"], array, f"{array.dtype}[{', '.join(shape)}]")
+    return Argument(data["name"], data["kind"], array, array.named(names))
 
 
 def read_step(data: Mapping[str, Any]) -> Step | CallStep:

@@ -15,7 +15,7 @@ from ..runtime.linked_code import texts_of
 from ..runtime.loops import Move, moves_of
 from ..runtime.plan import Plan
 from ..runtime.plan_parts import ALIGNMENT, ITEM_BYTES, Array, Ref
-from ..runtime.sizes import Expression, Extent
+from ..runtime.sizes import Extent
 from .c_names import identifier
 from .interface import interface_of, weight_names
 from .program_file import weights_of
@@ -143,9 +143,7 @@ const char *{self.name}_message(int code);
 
     def _described(self, index: int) -> str:
         array = self.plan.array(self.plan.results[index])
-        names = [size.name for size in self.plan.sizes]
-        shape = [e.named(names) if isinstance(e, Expression) else str(e) for e in array.shape]
-        text = f"{array.dtype}[{', '.join(shape)}]"
+        text = array.named([size.name for size in self.plan.sizes])
         outputs = [
             (n, value)
             for n, value in enumerate(self.said["values"])

@@ -72,7 +72,7 @@ def _save_library(programs: Sequence[Program], directory: Path, options: argpars
     """Save a C library, named like the program, or where that has no name like the directory."""
     if len(programs) > 1:
         raise UsageError("a C library is for one target")
-    named = (options.source or "").rpartition(":")[2] or directory.name
+    named = Path((options.source or "").rpartition(":")[2]).stem or directory.name
     name = re.sub("[^a-z0-9_]", "_", named.lower())
     name = name if is_function_name(name) else f"program_{name}"
     save_c_library(programs[0], directory, name)

@@ -21,6 +21,7 @@ from deplo.errors import DeploError, MissingEnvironmentError, UsageError
 from deplo.runtime import load
 from deplo.runtime.cpu_features import missing
 from deplo.runtime.jit import host_features
+from deplo.runtime.loaded import described
 from deplo.runtime.program_file import read_program_file
 from deplo.runtime.safetensors import read, written
 from deplo.tools.deplo import run
@@ -148,6 +149,7 @@ def test_dynamic_sizes_work_as_in_the_program(name, tmp_path):
     loaded = load(tmp_path / "program.deplo")
     for args in calls:
         check_same(compiled, loaded, args, {})
+    assert described(loaded.file)["outputs"][0].startswith("f32[batch, ")
     with pytest.raises(UsageError, match=r"'batch' must be from 1 to"):
         loaded(*(bits(each[:0]) if i == 0 else bits(each) for i, each in enumerate(calls[0])))
 
