@@ -127,6 +127,12 @@ class Cpu:
         return "w" if self.name == "neon" else "x"
 
     @property
+    def named_features(self) -> tuple[str, ...]:
+        """LLVM's names of the features whose instructions its code names; LLVM has no others for these."""
+        pairs = ("avx512bf16",) if self.pairs or self.mma else ()
+        return (*pairs, "amx-tile", "amx-bf16") if self.mma else pairs
+
+    @property
     def for_llvm(self) -> tuple[str, str]:
         """LLVM's names of the architecture and of the core."""
         return ARCHITECTURES[self.name], self.core or GENERIC[self.name]

@@ -46,9 +46,7 @@ def lacking(cpu: Cpu) -> list[str]:
 
     LLVM would end the process at one. Wide vectors are not among them: it makes several of each.
     """
-    named = {"avx512bf16"} if cpu.pairs else set[str]()
-    named |= {"amx-tile", "amx-bf16"} if cpu.mma else set()
-    return sorted(named - _host_flags())
+    return sorted({*cpu.named_features} - _host_flags())
 
 
 @cache

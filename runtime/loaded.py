@@ -121,7 +121,7 @@ def _choose(file: ProgramFile, name: str | None) -> Mapping[str, Any]:
 def _obstacle(target: Mapping[str, Any]) -> str | None:
     """Why this machine does not run what was compiled for a target, or None."""
     if target["kind"] != "cpu":
-        return "is for a GPU, for which files can be made and not loaded yet"
+        return f"is for a {target['kind']}, for which this deplo loads no programs"
     if target["machine"] != machine():
         return f"is for {target['machine']}, this machine is {machine()}"
     if lacking := missing(target["features"]):

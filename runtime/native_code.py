@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from string import Template
 from typing import Any
 
 _lock = threading.RLock()
@@ -144,18 +145,23 @@ def driver_text(arguments: int) -> tuple[str, str]:
 
     A pointer is passed as an i64, which is the same to the machines there are.
     """
-    name = f"deplo_drive_{arguments}"
-    loads = "\n".join(
+    name, words = f"deplo_drive_{arguments}", TASK_WORDS + arguments
+    loads = (
         f"  %p{n} = getelementptr i64, ptr %task, i64 {n}\n  %w{n} = load i64, ptr %p{n}"
-        for n in range(TASK_WORDS + arguments)
+        for n in range(words)
     )
-    own = "".join(f"i64 %w{TASK_WORDS + n}, " for n in range(arguments))
-    text = f"""
-define void @{name}(ptr %task) {{
-{loads}
+    own = "".join(f"i64 %w{n}, " for n in range(TASK_WORDS, words))
+    text = _DRIVER.substitute(name=name, loads="\n".join(loads), own=own, counters=words)
+    return name, text
+
+
+_DRIVER = Template(
+    f"""
+define void @$name(ptr %task) {{
+$loads
   %kernel = inttoptr i64 %w0 to ptr
   %count = sub i64 %w2, %w1
-  %counters = getelementptr i64, ptr %task, i64 {TASK_WORDS + arguments}
+  %counters = getelementptr i64, ptr %task, i64 $counters
   %numbered = icmp ne i64 %w5, 0
   br i1 %numbered, label %ask, label %ticket
 ask:
@@ -194,7 +200,7 @@ take:
 run:
   %past = add i64 %begin, %w3
   %end = call i64 @llvm.smin.i64(i64 %past, i64 %last)
-  call void %kernel({own}i64 %begin, i64 %end, ptr %p{STATUS})
+  call void %kernel(${{own}}i64 %begin, i64 %end, ptr %p{STATUS})
   br label %take
 exhausted:
   %following = add i64 %turn, 1
@@ -204,7 +210,7 @@ done:
 }}
 declare i64 @llvm.smin.i64(i64, i64)
 """
-    return name, text
+)
 
 
 def compile_kernel(name: str, source: str) -> CompiledKernel:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from ..machine.cpus import Cpu
+from ..machine.cpus import ARCHITECTURES, GENERIC, Cpu
 from ..machine.targets import Target
 from ..runtime import jit
 from ..runtime.cpu_features import missing, plain
 
-LEVELS = {
-    "sse2": ("x86_64", "x86-64", ""),
-    "avx2": ("x86_64", "x86-64-v3", "avx avx2 bmi bmi2 f16c fma lzcnt movbe popcnt sse4.2"),
-    "avx512": (
-        "x86_64",
-        "x86-64-v4",
-        "avx avx2 bmi bmi2 f16c fma lzcnt movbe popcnt sse4.2 avx512f avx512bw avx512cd avx512dq avx512vl",
-    ),
-    "neon": ("aarch64", "generic", "neon"),
+_AVX2 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")
+FEATURES = {
+    "sse2": (),
+    "avx2": _AVX2,
+    "avx512": (*_AVX2, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+    "neon": ("neon",),
 }
-"""What code in a file needs of a CPU with such vectors: LLVM's architecture and core, and the features that
-this core has (x86-64 psABI, "Micro-Architecture Levels")."""
-
-PAIRS, TILES = ("avx512bf16",), ("amx-tile", "amx-bf16")
+"""Vectors -> the features of the core that LLVM makes code for, `GENERIC`, which code in a file may use
+(x86-64 psABI, "Micro-Architecture Levels"). Matrix tiles come on top of those of AVX-512."""
 
 CodeTarget = tuple[str, str, tuple[str, ...]]
 """LLVM's architecture and core, and what the CPU has besides; this CPU has no core."""
@@ -30,9 +25,8 @@ def code_target(target: Target) -> CodeTarget:
     """Whom LLVM makes code for."""
     if (cpu := _foreign(target)) is None:
         return jit.host_architecture(), "", ()
-    architecture, core, _ = _level(cpu)
-    more = PAIRS if cpu.pairs or cpu.mma else ()
-    return architecture, core, (*more, *(TILES if cpu.mma else ()))
+    vectors = _vectors(cpu)
+    return ARCHITECTURES[vectors], GENERIC[vectors], cpu.named_features
 
 
 def compiled(text: str, architecture: str, core: str, more: tuple[str, ...]) -> bytes:
@@ -47,9 +41,7 @@ def features_of(target: Target) -> list[str]:
     if (cpu := _foreign(target)) is None:
         own = jit.host_features()
         return sorted({plain(each) for each in own} - set(map(plain, missing(own))))
-    _, _, features = _level(cpu)
-    _, _, more = code_target(target)
-    return sorted(map(plain, (*features.split(), *more)))
+    return sorted(map(plain, (*FEATURES[_vectors(cpu)], *cpu.named_features)))
 
 
 def described(target: Target) -> str:
@@ -65,5 +57,5 @@ def _foreign(target: Target) -> Cpu | None:
     return None if target.name == "cpu" else target.cpu
 
 
-def _level(cpu: Cpu) -> tuple[str, str, str]:
-    return LEVELS["avx512" if cpu.mma else cpu.name]
+def _vectors(cpu: Cpu) -> str:
+    return "avx512" if cpu.mma else cpu.name
