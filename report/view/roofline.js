@@ -1,0 +1,131 @@
+// Operations a second over operations a byte: what memory and arithmetic allow, and where each kernel is.
+
+const ROOF = { width: 860, height: 380, left: 62, right: 18, top: 16, bottom: 44 };
+
+/** The kernels that have a place: [{index, x: operations a byte, y: operations a second, measured}]. */
+function roofPoints() {
+  const points = [];
+  data.kernels.forEach((kernel, index) => {
+    const { cost } = kernel;
+    if (!cost || !cost.operations || !cost.bytes) return;
+    const x = cost.operations / cost.bytes;
+    const measured = kernel.measured_seconds !== null;
+    const roofs = [cost.peak, data.target.bytes_per_second && x * data.target.bytes_per_second].filter(Boolean);
+    if (!measured && roofs.length < 2) return;
+    points.push({ index, x, y: measured ? cost.operations / kernel.measured_seconds : Math.min(...roofs), measured });
+  });
+  return points;
+}
+
+function drawRoofline(main) {
+  const points = roofPoints();
+  const { peaks, bytes_per_second: rate } = data.target;
+  const known = section("roofline", 2, "Roofline", roofFacts());
+  main.append(known);
+  if (!points.length || (!rate && !peaks.length)) {
+    known.append(none("What memory and arithmetic of this target allow is not known, or no kernel's cost is."));
+    return;
+  }
+  const limits = peaks.map((peak) => peak.per_second);
+  const ridge = rate ? limits.map((limit) => limit / rate) : [];
+  const xs = decades(Math.min(...points.map((point) => point.x), ...ridge) * 0.7, Math.max(...points.map((point) => point.x), ...ridge) * 1.5);
+  const ys = decades(Math.min(...points.map((point) => point.y)) * 0.7, Math.max(...limits, ...points.map((point) => point.y)) * 1.2);
+  const scale = {
+    x: (value) => ROOF.left + ((Math.log10(value) - xs[0]) / (xs.at(-1) - xs[0])) * (ROOF.width - ROOF.left - ROOF.right),
+    y: (value) => ROOF.height - ROOF.bottom - ((Math.log10(value) - ys[0]) / (ys.at(-1) - ys[0])) * (ROOF.height - ROOF.top - ROOF.bottom),
+    xs, ys,
+  };
+  const picture = svg("svg", { class: "plot", viewBox: `0 0 ${ROOF.width} ${ROOF.height}`, role: "group", "aria-label": "Roofline; the same as a table stands below it" });
+  picture.append(...roofAxes(scale), ...roofLines(scale));
+  const readout = makeReadout("Point at a kernel, or move to it with arrow keys.");
+  const places = points.map(({ x, y }) => ({ x: scale.x(x), y: scale.y(y) }));
+  const named = readable(places, 150);
+  const items = points.map((point, index) => roofPoint(point, places[index], named[index]));
+  picture.append(...items);
+  speaking(items, (index) => readout.say(...roofWords(points[index])), (index) => selectKernel(points[index].index));
+  roving(picture, items, (key, from) => nearest(places, from, key));
+  on("kernel", () => items.forEach((item, index) => {
+    item.classList.toggle("selected", points[index].index === state.kernel);
+    item.setAttribute("aria-pressed", points[index].index === state.kernel);
+  }));
+  known.append(
+    el("div", { class: "scroll", tabindex: -1 }, picture), readout.element,
+    el("p", { class: "hint" }, "A full point is measured; an empty one is the most that the roofs allow."), roofTable());
+}
+
+function roofFacts() {
+  return facts([
+    ["memory", number("target.bytes_per_second", "bytes/s")],
+    ...data.target.peaks.map((_, index) => [words(`target.peaks.${index}.name`), number(`target.peaks.${index}.per_second`, "operations/s")]),
+    ["these are from", words("target.source", "not known")],
+  ]);
+}
+
+function roofAxes(scale) {
+  const [bottom, right] = [ROOF.height - ROOF.bottom, ROOF.width - ROOF.right];
+  const vertical = scale.xs.map((exponent) => {
+    const x = scale.x(10 ** exponent);
+    return [svg("line", { class: "thin", x1: x, x2: x, y1: ROOF.top, y2: bottom }), svg("text", { class: "tick middle", x, y: bottom + 15 }, power(exponent))];
+  });
+  const horizontal = scale.ys.map((exponent) => {
+    const y = scale.y(10 ** exponent);
+    return [svg("line", { class: "thin", x1: ROOF.left, x2: right, y1: y, y2: y }), svg("text", { class: "tick end", x: ROOF.left - 6, y: y + 4 }, power(exponent))];
+  });
+  return [
+    ...vertical.flat(), ...horizontal.flat(),
+    svg("text", { class: "axis end", x: right, y: bottom + 34 }, "operations a byte"),
+    svg("text", { class: "axis end", x: 0, y: 0, transform: `translate(14 ${ROOF.top}) rotate(-90)` }, "operations a second"),
+  ];
+}
+
+/** The slope of memory up to the highest peak, and a level line for each peak from that slope on. */
+function roofLines(scale) {
+  const { peaks, bytes_per_second: rate } = data.target;
+  const [first, last] = [10 ** scale.xs[0], 10 ** scale.xs.at(-1)];
+  const lines = peaks.map((peak, index) => {
+    const begin = rate ? Math.min(last, Math.max(first, peak.per_second / rate)) : first;
+    const y = scale.y(peak.per_second);
+    return [
+      svg("line", { class: "roof compute", x1: scale.x(begin), x2: scale.x(last), y1: y, y2: y }),
+      svg("text", { class: "label end compute", x: scale.x(last) - 4, y: y - 5 }, words(`target.peaks.${index}.name`, "", "svg:tspan")),
+    ];
+  });
+  if (rate) {
+    const most = Math.max(...peaks.map((peak) => peak.per_second), 10 ** scale.ys[0]);
+    const begin = Math.max(first, 10 ** scale.ys[0] / rate);
+    const end = Math.min(last, most / rate);
+    const [x1, y1, x2, y2] = [scale.x(begin), scale.y(begin * rate), scale.x(end), scale.y(end * rate)];
+    const angle = (Math.atan2(y2 - y1, x2 - x1) * 180) / Math.PI;
+    lines.push([
+      svg("line", { class: "roof memory", x1, y1, x2, y2 }),
+      svg("text", { class: "label memory middle", x: 0, y: -6, transform: `translate(${(x1 * 2 + x2) / 3} ${(y1 * 2 + y2) / 3}) rotate(${angle})` }, "memory"),
+    ]);
+  }
+  return lines.flat();
+}
+
+function roofPoint(point, place, named) {
+  const { cost } = data.kernels[point.index];
+  const item = svg("g", { class: `point ${cost.bound === "compute" ? "by-compute" : "by-memory"} ${point.measured ? "measured" : ""}`, role: "button" },
+    svg("circle", { class: "halo", cx: place.x, cy: place.y, r: 11 }), svg("circle", { class: "dot", cx: place.x, cy: place.y, r: 5 }));
+  const right = place.x < ROOF.width - 190;
+  item.append(svg("text", { class: `label ${right ? "" : "end"} ${named ? "" : "covered"}`, x: place.x + (right ? 10 : -10), y: place.y + 4 },
+    words(`kernels.${point.index}.name`, "", "svg:tspan")));
+  return item;
+}
+
+function roofWords({ index, measured }) {
+  const path = `kernels.${index}`;
+  return [
+    words(`${path}.name`, "", "code"), ": ", number(`${path}.cost.operations`, "operations"), " operations, ",
+    number(`${path}.cost.bytes`, "bytes"), ", least ", number(leastTime(index), "seconds"),
+    measured ? [", measured ", number(`${path}.measured_seconds`, "seconds")] : ", not measured", ", bound by ", bound(index),
+  ];
+}
+
+function roofTable() {
+  const rows = data.kernels.map((_, index) => row(
+    words(`kernels.${index}.name`), number(`kernels.${index}.cost.operations`, "operations"), number(`kernels.${index}.cost.bytes`, "bytes"),
+    number(`kernels.${index}.cost.peak`, "operations/s"), number(leastTime(index), "seconds"), number(`kernels.${index}.measured_seconds`, "seconds")));
+  return alternative(table("Roofline", ["kernel", "operations", "bytes", "peak", "least time", "measured"], rows));
+}

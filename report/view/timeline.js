@@ -1,0 +1,110 @@
+// A pipelined loop on the clock of the machine that executes Kernel IR: what is in flight while what computes.
+
+const BAR = 16; // pixels
+const ZOOMS = [1, 2, 4, 8, 16, 32];
+const TIME = { left: 190, width: 1000, top: 24 };
+
+function drawTimeline(parent) {
+  const body = el("div", {});
+  parent.append(section("timeline", 3, "Timeline", body));
+  on("kernel", () => {
+    const { timeline } = data.kernels[state.kernel];
+    body.replaceChildren(...(timeline ? oneTimeline(`kernels.${state.kernel}.timeline`, timeline) : [none("This kernel has no pipelined loop.")]));
+  });
+}
+
+/** Lanes of each row, so that events which overlap stand below one another: for each event its lane. */
+function lanesOf(timeline) {
+  const ends = timeline.rows.map(() => []);
+  const lanes = timeline.events.map(() => 0);
+  const ordered = timeline.events.map((event, index) => ({ ...event, index })).sort((a, b) => a.begin - b.begin || a.end - b.end);
+  for (const { row, begin, end, index } of ordered) {
+    const free = ends[row].findIndex((last) => last <= begin);
+    const lane = free < 0 ? ends[row].length : free;
+    ends[row][lane] = Math.max(end, begin);
+    lanes[index] = lane;
+  }
+  return { lanes, counts: ends.map((each) => Math.max(1, each.length)) };
+}
+
+function oneTimeline(path, timeline) {
+  const { lanes, counts } = lanesOf(timeline);
+  const tops = [];
+  let y = TIME.top;
+  for (const count of counts) {
+    tops.push(y);
+    y += count * (BAR + 2) + 8;
+  }
+  const frame = el("div", { class: "scroll timeline", tabindex: -1 });
+  const readout = makeReadout("Point at an event, or move with arrow keys; Enter pins its line in the texts.");
+  let zoom = 0;
+  function draw(focused) {
+    const scale = ((TIME.width - 40) * ZOOMS[zoom]) / Math.max(1, timeline.end);
+    const width = timeline.end * scale + 40;
+    const picture = svg("svg", { width, height: y + 6, role: "group", "aria-label": "Events of the loop over time; the same as a table stands below it" });
+    tops.forEach((top, index) => picture.append(svg("rect", { class: index % 2 ? "stripe odd" : "stripe", x: 0, y: top - 4, width, height: counts[index] * (BAR + 2) + 8 })));
+    const items = timeline.events.map((_, index) => eventBar(path, timeline, index, tops[timeline.events[index].row] + lanes[index] * (BAR + 2), scale));
+    picture.append(svg("text", { class: "axis", x: 2, y: 13 }, number(`${path}.events.0.begin`, "count", "tspan")),
+      svg("text", { class: "axis end", x: timeline.end * scale, y: 13 }, number(`${path}.end`, "count", "tspan"), " ", words(`${path}.unit`, "", "svg:tspan")), ...items);
+    const say = (index) => {
+      readout.say(...eventWords(path, timeline, index));
+      markEvent(timeline.events[index], false);
+    };
+    speaking(items, say, (index) => markEvent(timeline.events[index], true));
+    picture.addEventListener("pointerleave", () => markLine(null));
+    const places = timeline.events.map((event, index) => ({ x: ((event.begin + event.end) / 2) * scale, y: (tops[event.row] + lanes[index] * (BAR + 2)) * 4 }));
+    roving(picture, items, (key, from) => nearest(places, from, key), focused);
+    frame.replaceChildren(picture);
+  }
+  draw(0);
+  const change = (by) => () => {
+    const middle = (frame.scrollLeft + frame.clientWidth / 2) / ZOOMS[zoom];
+    zoom = Math.max(0, Math.min(ZOOMS.length - 1, zoom + by));
+    draw(0);
+    frame.scrollLeft = middle * ZOOMS[zoom] - frame.clientWidth / 2;
+  };
+  const names = el("div", { class: "rows", "aria-hidden": "true" }, timeline.rows.map((_, index) =>
+    el("div", { style: { top: `${tops[index] - 2}px` } }, words(`${path}.rows.${index}`))));
+  return [
+    el("p", {}, "Loop ", lineButton("kernel", timeline.line, words(`${path}.loop`, "", "code")), ", over ", words(`${path}.unit`),
+      " that one block has begun. ",
+      el("button", { type: "button", click: change(-1), "aria-label": "Zoom out" }, "−"), " ",
+      el("button", { type: "button", click: change(1), "aria-label": "Zoom in" }, "+")),
+    el("div", { class: "with-rows" }, names, frame), readout.element, eventTable(path, timeline),
+  ];
+}
+
+function markEvent(event, pin) {
+  const level = levelNamed("kernel");
+  if (event.line === null || level < 0) return;
+  if (pin) state.pinned = false;
+  markLine({ level, line: event.line, seek: true }, pin);
+}
+
+function eventBar(path, timeline, index, top, scale) {
+  const event = timeline.events[index];
+  const [x, width] = [event.begin * scale, Math.max(3, (event.end - event.begin) * scale)];
+  const kind = event.turn === null ? "no-turn" : event.turn % 2 ? "turn-odd" : "turn-even";
+  const item = svg("g", { class: `event ${kind}`, role: "button" }, svg("rect", { x, y: top, width, height: BAR, rx: 2 }));
+  item.setAttribute("aria-label", event.name);
+  // A monospaced letter is some seven pixels wide.
+  if (event.name.length * 6.7 + 8 < width) item.append(svg("text", { class: "label", x: x + 4, y: top + BAR - 4 }, words(`${path}.events.${index}.name`, "", "svg:tspan")));
+  return item;
+}
+
+function eventWords(path, timeline, index) {
+  const event = timeline.events[index];
+  const each = `${path}.events.${index}`;
+  return [
+    words(`${path}.rows.${event.row}`), ": ", words(`${each}.name`, "", "code"), ", from ", number(`${each}.begin`, "count"),
+    " to ", number(`${each}.end`, "count"), event.turn === null ? "" : [", turn ", number(`${each}.turn`, "count")],
+  ];
+}
+
+function eventTable(path, timeline) {
+  const rows = timeline.events.map((event, index) => row(
+    words(`${path}.rows.${event.row}`), lineButton("kernel", event.line, words(`${path}.events.${index}.name`, "", "code")),
+    number(`${path}.events.${index}.begin`, "count"), number(`${path}.events.${index}.end`, "count"),
+    event.turn === null ? "" : number(`${path}.events.${index}.turn`, "count")));
+  return alternative(table("Events", ["row", "event", "begin", "end", "turn"], rows));
+}
