@@ -108,7 +108,7 @@ def _is_vector(
     if size > MAX_VECTOR_BYTES or any(first + i not in row for i in range(width)):
         return False
     shape = slab_shape(load, pad)
-    return shape[-1] % width == 0 and all(p % width == 0 for p in _places(load, launch, shape))
+    return shape[-1] % width == 0 and all(p % width == 0 for p in places_of_lanes(load, launch, shape))
 
 
 def conflict_degree(
@@ -126,10 +126,10 @@ def conflict_degree(
     """
     assert isinstance(op.memref.type, MemRefType)
     size = storage_bytes(op.memref.type.element_type)
-    return turns(_places(op, launch, shape, swizzle), size, width)
+    return turns(places_of_lanes(op, launch, shape, swizzle), size, width)
 
 
-def _places(
+def places_of_lanes(
     op: LoadOp | StoreOp, launch: LaunchOp, shape: Sequence[int], swizzle: int = 0
 ) -> list[int]:
     """Where each lane of the first warp accesses a slab, in elements."""

@@ -27,7 +27,7 @@ from ..dialects.scalars import storage_bytes
 from ..dialects.sizes import Extent, shape_of, static_shape
 from ..dialects.tile import SHARED, LaunchOp, StageOp
 from ..index.affine import count_symbols, values_at
-from .bank_conflicts import Warp, conflict_degree, first_warp, slab_shape, warp_of
+from .bank_conflicts import Warp, first_warp, places_of_lanes, slab_shape, turns, warp_of
 from .cost import trips
 from .slabs import Slab
 from .vectors import VECTOR, is_vector
@@ -51,6 +51,8 @@ class AccessCost:
     least: int
     width: int = 1
     """Neighbouring elements that one instruction accesses."""
+    lanes: tuple[int, ...] = ()
+    """Where each lane of the first warp begins, in bytes from the beginning of the memory."""
 
 
 def _width(op: LoadOp | StoreOp) -> int:
@@ -66,14 +68,28 @@ def _width(op: LoadOp | StoreOp) -> int:
 
 def sectors(op: LoadOp | StoreOp, warp: Warp, width: int = 1) -> tuple[int, int]:
     """Sectors that a warp's request of a global access needs, and how many its bytes fill."""
-    memref = op.memref.type
-    assert isinstance(memref, MemRefType)
-    flat = linearize(op.map.data.results, shape_of(memref))
-    return _request(flat, warp.lanes, warp.dims(op), memref, width)
+    return _request(_places_of(op, warp), _element_bytes(op), width)
+
+
+def _places_of(op: LoadOp | StoreOp, warp: Warp) -> Sequence[int]:
+    """The element that each lane accesses, by its number in the array."""
+    assert isinstance(op.memref.type, MemRefType)
+    flat = linearize(op.map.data.results, shape_of(op.memref.type))
+    return _places(flat, warp.lanes, warp.dims(op))
+
+
+def _element_bytes(op: LoadOp | StoreOp) -> int:
+    assert isinstance(op.memref.type, MemRefType)
+    return storage_bytes(op.memref.type.element_type)
 
 
 def slab_sectors(slab: Slab, source: MemRefType) -> int:
     """Sectors of the request that copies the first elements of a slab, from where all counters are 0."""
+    return _request(_slab_places(slab, source), storage_bytes(source.element_type))[0]
+
+
+def _slab_places(slab: Slab, source: MemRefType) -> Sequence[int]:
+    """The first elements of a slab, one for each lane of a warp, by their numbers in the array."""
     dims = max((d for e in slab.origin for d in e.used_dims()), default=-1) + 1
     skipped = len(slab.origin) - len(slab.shape)
     places = delinearize(AffineExpr.dimension(dims), slab.shape)
@@ -82,7 +98,7 @@ def slab_sectors(slab: Slab, source: MemRefType) -> int:
     ]
     count = min(WARP, slab.elements)
     flat = linearize(exprs, shape_of(source))
-    return _request(flat, count, [*[[0] * count] * dims, range(count)], source)[0]
+    return _places(flat, count, [*[[0] * count] * dims, range(count)])
 
 
 def _places(flat: AffineExpr, count: int, dims: Sequence[Sequence[int]]) -> Sequence[int]:
@@ -90,13 +106,10 @@ def _places(flat: AffineExpr, count: int, dims: Sequence[Sequence[int]]) -> Sequ
     return values_at(flat, count, dims, (UNKNOWN_SIZE,) * count_symbols([flat]))
 
 
-def _request(
-    flat: AffineExpr, count: int, dims: Sequence[Sequence[int]], memref: MemRefType, width: int = 1
-) -> tuple[int, int]:
-    """Sectors that hold `width` neighbours from each index on, and how many their bytes fill."""
-    size = storage_bytes(memref.element_type)
+def _request(places: Sequence[int], size: int, width: int = 1) -> tuple[int, int]:
+    """Sectors that hold `width` neighbours of so many bytes from each element on, and how many these fill."""
     touched: set[int] = set()
-    for place in _places(flat, count, dims):
+    for place in places:
         touched.update(range(place * size, (place + width) * size))
     return len({byte // SECTOR for byte in touched}), -(-len(touched) // SECTOR)
 
@@ -139,29 +152,47 @@ def sectors_of_lane(op: LoadOp | StoreOp, *axes: Axis) -> float:
     return len(touched) / warp.lanes
 
 
-def _turns(op: LoadOp | StoreOp, launch: LaunchOp) -> int:
-    """Turns of a request for shared memory, as the slab lies in it."""
-    stage = op.memref.owner
+def _in_shared(op: LoadOp | StoreOp, launch: LaunchOp) -> tuple[Sequence[int], int]:
+    """Where lanes access shared memory, in elements, and the turns of their request, as the slab lies there."""
+    stage, size = op.memref.owner, _element_bytes(op)
     if not isinstance(stage, StageOp):
         assert isinstance(op.memref.type, MemRefType)
-        return conflict_degree(op, launch, static_shape(op.memref.type))
-    pad = 0 if stage.pad is None else stage.pad.value.data
-    return conflict_degree(op, launch, slab_shape(op, pad), stage.swizzle_bytes)
+        places = places_of_lanes(op, launch, static_shape(op.memref.type))
+    else:
+        shape = slab_shape(op, stage.padding)
+        places = places_of_lanes(op, launch, shape, stage.swizzle_bytes)
+    return places, turns(places, size)
+
+
+def access_cost(op: Operation, launch: LaunchOp, warp: Warp) -> AccessCost | None:
+    """What an operation of a launch costs as an access of memory; None if it is none, or one of registers."""
+    match op:
+        case LoadOp() | StoreOp() if isinstance(op.memref.type, MemRefType):
+            memory, kind, size = op.memref, op.memref.type, _element_bytes(op)
+            if kind.memory_space == REGISTERS:
+                return None
+            if kind.memory_space == SHARED:
+                places, cost = _in_shared(op, launch)
+                space, least, width = "shared", 1, 1
+            else:
+                width, places, space = _width(op), _places_of(op, warp), "global"
+                cost, least = _request(places, size, width)
+        case StageOp() if isinstance(op.source.type, MemRefType):
+            memory, kind, space, width = op.source, op.source.type, "global", 1
+            size = storage_bytes(kind.element_type)
+            assert isinstance(op.slab.type, MemRefType)
+            slab = Slab(list(op.map.data.results), list(static_shape(op.slab.type)), [])
+            places = _slab_places(slab, kind)
+            cost, least = _request(places, size)
+        case _:
+            return None
+    lanes = tuple(place * size for place in places)
+    name = memory.name_hint or "memory"
+    return AccessCost(str(op.location), op.name, name, space, cost, least, width, lanes)
 
 
 def access_costs(launch: LaunchOp) -> Iterator[AccessCost]:
     """The cost of each access of a launch, in order; registers cost nothing."""
     warp = first_warp(launch)
-    for op in ops_in(launch):
-        if not isinstance(op, LoadOp | StoreOp):
-            continue
-        memref = op.memref.type
-        assert isinstance(memref, MemRefType)
-        if memref.memory_space == REGISTERS:
-            continue
-        name = op.memref.name_hint or "memory"
-        if memref.memory_space == SHARED:
-            yield AccessCost(str(op.location), op.name, name, "shared", _turns(op, launch), 1)
-        else:
-            cost, least = sectors(op, warp, width := _width(op))
-            yield AccessCost(str(op.location), op.name, name, "global", cost, least, width)
+    found = (access_cost(op, launch, warp) for op in ops_in(launch))
+    return (cost for cost in found if cost is not None)

@@ -13,7 +13,6 @@ one core can do is measured beside a matrix product on one thread, in a process 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import subprocess
@@ -31,8 +30,7 @@ from cpu_cases import cases, narrowed  # noqa: E402
 
 import deplo  # noqa: E402
 from deplo.errors import DeploError  # noqa: E402
-from deplo.machine.host_cpu import host_cpu  # noqa: E402
-from deplo.runtime.native_code import compile_kernel  # noqa: E402
+from deplo.tools.machine_rates import peak  # noqa: E402
 from deplo.tools.measuring import (  # noqa: E402
     ROOT,
     Call,
@@ -82,46 +80,6 @@ def measure(
         "flops": flops,
         **({"note": note} if note else {}),
     }
-
-
-PEAK_SUMS = 12
-"""Vectors that are summed up at once: more than a core has on their way, and fewer than it has registers."""
-PEAK_STEPS = 200_000
-
-
-def peak() -> tuple[Call, int]:
-    """A call that does nothing but multiply-adds of whole vectors, and its floating-point operations."""
-    lanes = host_cpu().lanes(4)
-    vector = f"<{lanes} x float>"
-    sums = range(PEAK_SUMS)
-    phis = "".join(f"  %s{n} = phi {vector} [ %x, %start ], [ %t{n}, %step ]\n" for n in sums)
-    fma = f"call {vector} @llvm.fma.v{lanes}f32"
-    adds = "".join(f"  %t{n} = {fma}({vector} %x, {vector} %x, {vector} %s{n})\n" for n in sums)
-    stores = "".join(
-        f"  %p{n} = getelementptr {vector}, ptr %out, i64 {n}\n"
-        f"  store {vector} %t{n}, ptr %p{n}, align 4\n"
-        for n in sums
-    )
-    source = f"""
-define void @peak(ptr %out, i64 %steps) {{
-start:
-  %x = load {vector}, ptr %out, align 4
-  br label %step
-step:
-  %i = phi i64 [ 0, %start ], [ %j, %step ]
-{phis}{adds}  %j = add i64 %i, 1
-  %more = icmp slt i64 %j, %steps
-  br i1 %more, label %step, label %end
-end:
-{stores}  ret void
-}}
-declare {vector} @llvm.fma.v{lanes}f32({vector}, {vector}, {vector})
-"""
-    kernel = compile_kernel("peak", source)
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(kernel.address)
-    out = torch.zeros(PEAK_SUMS * lanes)
-    flops = 2 * PEAK_SUMS * lanes * PEAK_STEPS
-    return lambda: function(out.data_ptr(), PEAK_STEPS), flops
 
 
 def measure_core(rounds: int) -> dict[str, Any]:

@@ -116,11 +116,15 @@ class CudaPrinter(BasePrinter):
         """`const T name`, or the element of registers where a value lies."""
         return self.name(value) if value in self.placed else f"const {type} {self.name(value)}"
 
+    def statement(self, op: Operation) -> None:
+        """The lines of one operation."""
+        self.print(op)
+
     def body(self, block: Block, variables: Sequence[SSAValue] = ()) -> None:
         """The statements of a block, indented; its yield assigns to variables."""
         with self.indented(2):
             for op in block.ops:
-                self.print(op)
+                self.statement(op)
             if variables and block.last_op is not None:
                 self._assign(variables, block.last_op.operands)
 

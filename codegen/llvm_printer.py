@@ -52,15 +52,20 @@ class Notes:
     independent: AbstractSet[Operation] = frozenset()
 
 
-def llvm_text(functions: Sequence[tuple[llvm.FuncOp, Notes]], *, named: bool = True) -> str:
+def llvm_text(
+    functions: Sequence[tuple[llvm.FuncOp, Notes]],
+    *,
+    named: bool = True,
+    comments: Mapping[Operation, str] | None = None,
+) -> str:
     """The text of a module of functions, defined or declared, and of what they call.
 
     That is declared, or is defined if it is of the library of elementary functions. Values have the program's
-    names, or none.
+    names, or none; `comments` end the lines of operations.
 
     Raises DeploError for what has no text here.
     """
-    module = _Module(named)
+    module = _Module(named, comments or {})
     own = {function.sym_name.data: (function, notes) for function, notes in functions}
     parts = [module.function(*each) for name, each in own.items() if not is_in_library(name)]
     linked = link(module.called)
@@ -91,8 +96,9 @@ def edges(terminator: Operation | None) -> list[tuple[Block, Sequence[SSAValue]]
 class _Module:
     """Prints functions, and remembers what belongs to all of them."""
 
-    def __init__(self, named: bool) -> None:
+    def __init__(self, named: bool, comments: Mapping[Operation, str]) -> None:
         self.named = named
+        self.comments = comments
         self.called: dict[str, str] = {}
         """The declarations of what is called, by name."""
         self.nodes: list[str] = []
@@ -202,7 +208,7 @@ class _Function:
                 raise DeploError(f"{op.name} has no text in LLVM IR here")
             text = printed(self.scope, op)
             result = f"{self.scope.names[op.results[0]]} = " if op.results else ""
-            yield f"  {result}{text}{self._note(op)}"
+            yield f"  {result}{text}{self._note(op)}{self.module.comments.get(op, '')}"
 
     def _note(self, op: Operation) -> str:
         if op in self.notes.independent:

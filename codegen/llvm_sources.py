@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from ..dialects.inside import ops_in
 from ..dialects.schedule import KERNEL_ATTRIBUTE, schedule_of
@@ -12,14 +15,17 @@ from .llvm_loop_hints import loop_options
 from .llvm_printer import Notes, llvm_text
 
 
-def llvm_sources(module: ModuleOp, *, named: bool = False) -> dict[str, str]:
+def llvm_sources(
+    module: ModuleOp, *, named: bool = False, comments: Mapping[Operation, str] | None = None
+) -> dict[str, str]:
     """The LLVM IR of each kernel of `module` by its symbol, after `convert-to-llvm`.
 
-    Its values have the program's names if that is asked for, as for those who read it.
+    Its values have the program's names if that is asked for, as for those who read it; `comments` stand
+    behind the lines of operations.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, llvm.FuncOp)}
     return {
-        name: _text(function, functions, named)
+        name: _text(function, functions, named, comments or {})
         for name, function in functions.items()
         if KERNEL_ATTRIBUTE in function.attributes
     }
@@ -31,14 +37,19 @@ def llvm_module_text(module: ModuleOp) -> str:
     return llvm_text([(function, _notes(function)) for function in functions])
 
 
-def _text(kernel: llvm.FuncOp, functions: dict[str, llvm.FuncOp], named: bool) -> str:
+def _text(
+    kernel: llvm.FuncOp,
+    functions: dict[str, llvm.FuncOp],
+    named: bool,
+    comments: Mapping[Operation, str],
+) -> str:
     called = {
         op.callee.root_reference.data: None
         for op in ops_in(kernel)
         if isinstance(op, llvm.CallOp) and op.callee is not None
     }
     others = [(functions[name], _notes(functions[name])) for name in called]
-    return llvm_text([*others, (kernel, _notes(kernel))], named=named)
+    return llvm_text([*others, (kernel, _notes(kernel))], named=named, comments=comments)
 
 
 def _notes(function: llvm.FuncOp) -> Notes:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from xdsl.builder import Builder
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from ..dialects.loop import TestOp
 
@@ -16,6 +18,20 @@ def rename(old: Sequence[SSAValue], new: Sequence[SSAValue]) -> None:
     for before, after in zip(old, new, strict=True):
         after.name_hint = before.name_hint
         before.replace_all_uses_with(after)
+
+
+def builder_at(op: Operation) -> Builder:
+    """What inserts operations in front of one, with its location."""
+    return Builder(InsertPoint.before(op), operation_insertion_handler=[placed_like(op)])
+
+
+def placed_like(op: Operation) -> Callable[[Operation], None]:
+    """What gives an operation the location of another."""
+
+    def place(made: Operation) -> None:
+        made.location = op.location
+
+    return place
 
 
 def replace(op: Operation, by: Operation) -> None:

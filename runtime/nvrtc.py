@@ -33,6 +33,9 @@ FLAGS = (
 The driver's own cache is left out, as what comes from there comes without what ptxas says of it.
 """
 
+LINE_INFO = ("--generate-line-info",)
+"""With these, machine code says of each instruction on which line of its source it stands."""
+
 _ARCHITECTURE = re.compile(r"sm_(\d+)(\d)([af]?)")
 _WARNING = re.compile(r"\bwarning( #[\w-]+)?\s*:|Potential Performance Loss")
 _MAX_LOG_LINES = 12
@@ -40,7 +43,7 @@ _MAX_LOG_LINES = 12
 MAX_THREADS = 8
 """Kernels that are compiled at once; each takes some 100 MB."""
 
-_cubins: dict[tuple[str, str], Cubin] = {}
+_cubins: dict[tuple[str, str, tuple[str, ...]], Cubin] = {}
 
 
 @dataclass(frozen=True)
@@ -79,36 +82,38 @@ def nvrtc_version() -> str:
     return ".".join(map(str, _nvrtc().nvrtcVersion()[1:]))
 
 
-def compile_cuda(source: str, architecture: str) -> Cubin:
-    """Compile a CUDA C++ translation unit; the same text is compiled once.
+def compile_cuda(source: str, architecture: str, more: tuple[str, ...] = ()) -> Cubin:
+    """Compile a CUDA C++ translation unit, with `more` flags; the same text is compiled once.
 
     Raises DeploError with the compiler's first errors if it does not compile, and
     MissingEnvironmentError without NVRTC.
     """
     compute_capability(architecture)
-    key = (architecture, source)
+    key = (architecture, source, more)
     if key not in _cubins:
-        made = _kept(source, architecture)
+        made = _kept(source, architecture, more)
         return _cubins.setdefault(key, made)  # another thread may have been faster
     return _cubins[key]
 
 
-def compile_all(sources: Sequence[str], architecture: str) -> list[Cubin]:
+def compile_all(
+    sources: Sequence[str], architecture: str, more: tuple[str, ...] = ()
+) -> list[Cubin]:
     """Compile translation units as `compile_cuda` does, several at once: NVRTC leaves Python alone."""
     different = [*dict.fromkeys(sources)]
     with ThreadPoolExecutor(min(thread_count(), MAX_THREADS)) as pool:
-        made = list(pool.map(lambda source: compile_cuda(source, architecture), different))
+        made = list(pool.map(lambda source: compile_cuda(source, architecture, more), different))
     cubins = dict(zip(different, made, strict=True))
     return [cubins[source] for source in sources]
 
 
-def _kept(source: str, architecture: str) -> Cubin:
+def _kept(source: str, architecture: str, more: tuple[str, ...]) -> Cubin:
     """What NVRTC makes of a source, from the cache if it is there."""
     cache = open_cache()
-    key = cache_key(source, architecture, nvrtc_version(), *FLAGS)
+    key = cache_key(source, architecture, nvrtc_version(), *FLAGS, *more)
     entry = cache.get("cubin", key)
     if entry is None:
-        cubin = _compile(source, architecture)
+        cubin = _compile(source, architecture, more)
         usage = {name: asdict(used) for name, used in cubin.usage.items()}
         head = json.dumps({"usage": usage, "warnings": cubin.warnings}).encode()
         cache.put("cubin", key, len(head).to_bytes(8, "little") + head + cubin.code)
@@ -119,11 +124,12 @@ def _kept(source: str, architecture: str) -> Cubin:
     return Cubin(architecture, entry[8 + length :], usage, tuple(head["warnings"]))
 
 
-def _compile(source: str, architecture: str) -> Cubin:
+def _compile(source: str, architecture: str, more: tuple[str, ...]) -> Cubin:
     nvrtc = _nvrtc()
     program = _ok(nvrtc.nvrtcCreateProgram(source.encode(), b"deplo.cu", 0, [], []))
     try:
-        options = [f"--gpu-architecture={architecture}".encode(), *(f.encode() for f in FLAGS)]
+        flags = (f"--gpu-architecture={architecture}", *FLAGS, *more)
+        options = [flag.encode() for flag in flags]
         (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
         log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
         if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:

@@ -20,6 +20,7 @@ from . import (
     explain_command,
     inspect_command,
     reduce_command,
+    report_command,
     repro_command,
     run_command,
     tune_command,
@@ -86,7 +87,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add_completion(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (compile_command, explain_command, run_command, bench_command):
+    for module in (compile_command, explain_command, report_command, run_command, bench_command):
         command = commands.add_parser(
             module.NAME,
             parents=[_source_options()],

@@ -18,7 +18,7 @@ from ..frontend.sources import Program as Source
 from ..program import Program
 from ..program_stages import make_context, passes_to, stage_of
 from ..runtime.calls import is_random
-from . import bench_command
+from . import bench_command, report_command
 from .changed_tensors import kept, setter, with_changes
 from .check_each_pass import PassChecker
 from .compiling import add_compile_options, compile_source, load
@@ -50,7 +50,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="time it as `deplo bench` does, against torch.compile too",
     )
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    parser.add_argument("--report", metavar="FILE.html", help="write the page of `deplo report`, too")
 
 
 def main(options: argparse.Namespace) -> int:
@@ -82,6 +83,16 @@ def main(options: argparse.Namespace) -> int:
     if bench is not None and not options.json:
         text += "\n" + bench_command.contenders(bench)
     write_output(text + "\n")
+    if options.report is not None:
+        ran = {
+            "seconds": None if times is None else times["deplo"],
+            "eager_seconds": None if times is None else times["eager"],
+            "largest_difference": verdict.difference,
+            "agrees": verdict.problem is None,
+        }
+        report_command.write_page(
+            options.report, report_command.describe(program, source.title, ran)
+        )
     if verdict.problem:
         raise MismatchError(f"the result differs from {source.meaning}: {verdict.problem}")
     return 0

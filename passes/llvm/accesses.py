@@ -89,11 +89,15 @@ def insert(
 
 
 def place(builder: Builder, op: Operation) -> None:
-    """Insert an operation; nobody listens to the builders here, and none is implicit."""
+    """Insert an operation, which comes from what it stands in front of.
+
+    Nobody else listens to the builders here, and none is implicit.
+    """
     point = builder.insertion_point
     if point.insert_before is None:
         point.block.add_op(op)
     else:
+        op.location = point.insert_before.location
         point.block.insert_op_before(op, point.insert_before)
 
 

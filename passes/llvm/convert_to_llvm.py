@@ -63,6 +63,7 @@ from ...dialects.schedule import KERNEL_ATTRIBUTE, SCHEDULE_ATTRIBUTE
 from ...dialects.sizes import Extent, extent_expr, shape_of
 from ...errors import DeploError
 from ..decisions import record
+from ..replacing import builder_at
 from .accesses import (
     POINTER,
     IndexEmitter,
@@ -196,7 +197,7 @@ class _KernelConversion:
             self.buffers[new] = cast(MemRefType, old_type)
 
     def _convert(self, op: Operation) -> None:
-        builder = Builder(InsertPoint.before(op))
+        builder = builder_at(op)
         lowering = PLACELESS.get(type(op))
         if lowering is None or (type(op) in _VECTORS and _is_of_array(op)):
             results = self._convert_access(builder, op)

@@ -27,6 +27,7 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead
 from ...dialects.inside import ops_in, ops_of
 from ...errors import counted
 from ..decisions import record
+from ..replacing import placed_like
 
 _LOWERINGS: dict[type[Operation], RewritePattern] = {
     scf.ForOp: ForLowering(),
@@ -49,7 +50,9 @@ class LoopsToBranchesPass(ModulePass):
                     each.erase()
             found = ops_of(function, *_LOWERINGS)
             for each in found:
-                _LOWERINGS[type(each)].match_and_rewrite(each, PatternRewriter(each))
+                rewriter = PatternRewriter(each)
+                rewriter.operation_insertion_handler.append(placed_like(each))
+                _LOWERINGS[type(each)].match_and_rewrite(each, rewriter)
             said = (
                 counted(len(found), "operation") if found else "it has neither loop nor condition"
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from xdsl.builder import Builder
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import (
     Float32Type,
@@ -16,17 +15,15 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint
+
+from ..replacing import builder_at
 
 
 class MathBuilder:
     """Inserts arithmetic in front of an operation, at its location."""
 
     def __init__(self, op: Operation):
-        self.builder = Builder(
-            InsertPoint.before(op),
-            operation_insertion_handler=[lambda made: setattr(made, "location", op.location)],
-        )
+        self.builder = builder_at(op)
 
     def insert(self, op: Operation) -> SSAValue:
         """Insert `op`; its only result."""

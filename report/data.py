@@ -1,0 +1,204 @@
+"""Everything that a report says of a program, as JSON data: `docs/report.md` says what stands where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import FileLineColLoc
+from xdsl.ir import Operation
+
+from ..analysis.roofline import peak
+from ..dialects.inside import ops_of
+from ..dialects.loop import KernelOp
+from ..dialects.tile import LaunchOp
+from ..errors import MissingEnvironmentError
+from ..machine.targets import Target
+from ..passes.schedule_lines import schedule_lines
+from ..program import Program
+from ..tools.explanation import KernelExplanation, explain
+from .accesses import accesses_of
+from .graph import graph_of, hinted, memory_of
+from .machine_code import machine_code
+from .stages import Road, Stage, passes_of, walk_down
+from .timeline import timeline_of
+
+VERSION = 1
+"""Of the data's form."""
+
+AROUND = 3
+"""Lines of a source file that are shown around those that operations name."""
+
+
+def report_data(
+    program: Program,
+    title: str,
+    rates: Mapping[str, Any] | None = None,
+    run: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A program's report as JSON data.
+
+    `rates` are those of a CPU as `measured_rates` gives them, `run` is what running it gave: `seconds` and
+    `eager_seconds` of a call, `largest_difference`, `agrees`.
+    """
+    road = walk_down(program.code)
+    explained, note = explain(program)
+    notes = [] if note is None else [note]
+    try:
+        road.stages.append(machine_code(road.last, program.target))
+    except MissingEnvironmentError as error:
+        notes.append(str(error))
+    plan = hinted(program.plan, [*program.code.compiled_for[0].values()])
+    sources = _Sources(program.code.module.walk())
+    names = {each.name: each for each in explained}
+    loops = _loop_kernels(program, road, list(names))
+    report = program.report()
+    return {
+        "version": VERSION,
+        "program": title,
+        "deplo": version("deplo"),
+        "target": _target(program.target, rates),
+        "notes": notes,
+        "sources": sources.excerpts,
+        "stages": [_stage(each, sources, loops) for each in road.stages],
+        "graph": graph_of(plan, road.modules["host"]),
+        "kernels": [_kernel(each, program, road, loops) for each in explained],
+        "memory": memory_of(plan, road.modules["host"]),
+        "compile": _compile_time(road),
+        "decisions": [
+            {"pass": d.pass_name, "kernel": d.kernel, "fired": d.fired, "reason": d.reason}
+            for d in road.decisions
+        ],
+        "calls": report["calls"],
+        "run": run,
+    }
+
+
+def _loop_kernels(program: Program, road: Road, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The kernels of Loop IR that each kernel was made of."""
+    lines = schedule_lines(road.decisions, passes_of(program.code, "tile"), names)
+    return {line.kernels[-1]: line.kernels for line in lines}
+
+
+def _stage(stage: Stage, sources: _Sources, loops: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    data = stage.as_data(dict(loops) if stage.name == "loop" else {name: [name] for name in loops})
+    if not any(stage.origins):
+        data["from"] = [
+            sources.places(stage.text.said.get(line, ())) or None
+            for line in range(len(stage.text.lines))
+        ]
+    return data
+
+
+def _kernel(
+    kernel: KernelExplanation, program: Program, road: Road, loops: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    told = kernel.as_data()
+    launch = next(
+        (
+            op
+            for each in ops_of(road.modules["tile"], KernelOp)
+            if each.sym_name.data == kernel.name
+            for op in ops_of(each, LaunchOp)
+        ),
+        None,
+    )
+    on_gpu = program.target.is_gpu
+    timeline = timeline_of(road.modules["host"], kernel.name) if on_gpu else "it is for a CPU"
+    used = kernel.usage
+    return {
+        **{key: told[key] for key in ("name", "location", "launches", "blocks", "threads")},
+        **{key: told[key] for key in ("fused", "not_fused", "schedule", "cost", "occupancy")},
+        "measured_seconds": None,
+        "resources": None
+        if used is None
+        else {**asdict(used), "shared_bytes": kernel.shared_bytes},
+        "steps": [
+            step.as_data() for step in road.steps if step.kernel in loops.get(kernel.name, ())
+        ],
+        "accesses": [] if launch is None else list(accesses_of(launch, on_gpu=on_gpu)),
+        "timeline": None if isinstance(timeline, str) else timeline,
+        "no_timeline": timeline if isinstance(timeline, str) else None,
+    }
+
+
+def _target(target: Target, rates: Mapping[str, Any] | None) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": target.text if target.cpu else target.name, "gpu": target.is_gpu}
+    if not target.is_gpu:
+        return {**data, "bytes_per_second": None, "peaks": [], "source": "", **(rates or {})}
+    each = max(target.mma_per_cycle, target.wgmma_per_cycle)
+    matrix = target.processors * each * 2 * target.clock
+    return {
+        **data,
+        "bytes_per_second": target.dram_bytes_per_second,
+        "peaks": [
+            {"name": "f32 by threads", "per_second": peak(target)},
+            {"name": "16-bit floats by tensor cores", "per_second": matrix},
+        ],
+        "source": "data sheet",
+    }
+
+
+def _compile_time(road: Road) -> dict[str, Any]:
+    """The passes as a tree: those of each segment below it."""
+    segments: dict[str, list[dict[str, Any]]] = {}
+    for segment, name, seconds in road.seconds:
+        segments.setdefault(f"to {segment}", []).append(_timed(name, seconds))
+    parts = [
+        _timed(name, sum(each["seconds"] for each in passes), passes)
+        for name, passes in segments.items()
+    ]
+    return _timed("passes", sum(each["seconds"] for each in parts), parts)
+
+
+def _timed(name: str, seconds: float, parts: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    return {"name": name, "seconds": seconds, "children": [*parts]}
+
+
+class _Sources:
+    """The parts of users' files that operations name."""
+
+    def __init__(self, operations: Iterator[Operation]):
+        lines: dict[str, set[int]] = {}
+        for op in operations:
+            if isinstance(op.location, FileLineColLoc):
+                file, line = op.location.filename.data, op.location.line.data
+                lines.setdefault(file, set()).add(line)
+        self.excerpts: list[dict[str, Any]] = []
+        for file, numbers in lines.items():
+            path = Path(file)
+            text = path.read_text(errors="replace").splitlines() if path.is_file() else []
+            for first, end in _parts(sorted(numbers)):
+                shown = text[first - 1 : end - 1]
+                if shown:
+                    self.excerpts.append({"file": file, "first": first, "lines": shown})
+
+    def places(self, operations: Sequence[Operation]) -> list[list[int]]:
+        """Which excerpt, and which of its lines, operations name."""
+        found: list[list[int]] = []
+        for op in operations:
+            if not isinstance(op.location, FileLineColLoc):
+                continue
+            file, line = op.location.filename.data, op.location.line.data
+            for number, each in enumerate(self.excerpts):
+                if each["file"] == file and 0 <= line - each["first"] < len(each["lines"]):
+                    found.append([number, line - each["first"]])
+                    break
+        return found
+
+
+def _parts(lines: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Ranges that hold some lines and those around them; what overlaps is one."""
+    first = end = 0
+    for line in lines:
+        begin = max(line - AROUND, 1)
+        if begin > end:
+            if end:
+                yield first, end
+            first = begin
+        end = line + AROUND + 1
+    if end:
+        yield first, end
