@@ -153,7 +153,7 @@ def sectors_of_lane(op: LoadOp | StoreOp, *axes: Axis) -> float:
 
 
 def _in_shared(op: LoadOp | StoreOp, launch: LaunchOp) -> tuple[Sequence[int], int]:
-    """Where lanes access shared memory, in elements, and the turns of their request, as the slab lies there."""
+    """Where lanes access shared memory, in elements, and the turns of their request, as the slab lies."""
     stage, size = op.memref.owner, _element_bytes(op)
     if not isinstance(stage, StageOp):
         assert isinstance(op.memref.type, MemRefType)

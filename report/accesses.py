@@ -1,4 +1,4 @@
-"""What a report says of each access of memory: its width, and what it costs a warp, or how far a CPU steps."""
+"""What a report says of each access: its width, and what it costs a warp, or how far a CPU steps."""
 
 from __future__ import annotations
 

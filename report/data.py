@@ -19,7 +19,7 @@ from ..errors import MissingEnvironmentError
 from ..machine.targets import Target
 from ..passes.schedule_lines import schedule_lines
 from ..program import Program
-from ..tools.explanation import KernelExplanation, explain
+from ..tools.explanation import KernelExplanation, explain, kernels_of
 from .accesses import accesses_of
 from .graph import graph_of, hinted, memory_of
 from .machine_code import machine_code
@@ -45,7 +45,8 @@ def report_data(
     `eager_seconds` of a call, `largest_difference`, `agrees`.
     """
     road = walk_down(program.code)
-    explained, note = explain(program)
+    forms = kernels_of(road.modules["whole"]), kernels_of(road.modules["tile"])
+    explained, note = explain(program, forms)
     notes = [] if note is None else [note]
     try:
         road.stages.append(machine_code(road.last, program.target))

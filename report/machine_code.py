@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from ..errors import DeploError, MissingEnvironmentError
 from ..machine.targets import Target
 from ..runtime.jit import assembly
 from ..runtime.nvrtc import LINE_INFO, compile_all
+from ..runtime.threads import thread_count
 from .stages import Stage
 from .texts import Text, joined
 
@@ -36,7 +38,8 @@ def machine_code(stage: Stage, target: Target) -> Stage:
     if target.is_gpu:
         tool = disassembler()
         cubins = compile_all(["\n".join(s) + "\n" for s in sources.values()], target.name, LINE_INFO)
-        made = [_sass(tool, cubin.code) for cubin in cubins]
+        with ThreadPoolExecutor(thread_count()) as pool:
+            made = list(pool.map(lambda cubin: _sass(tool, cubin.code), cubins))
     else:
         made = [_assembled(source, target) for source in sources.values()]
     texts = {name: Text(lines) for name, (lines, _) in zip(sources, made, strict=True)}

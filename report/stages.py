@@ -9,6 +9,7 @@ uses it, else of what it uses, else of what it stands in.
 from __future__ import annotations
 
 import difflib
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from ..execution import Code
 from ..passes.decisions import Decision, recording
 from ..passes.tuned import tuned_by
 from ..program_stages import make_context, passes_to, stage_of
+from ..tools.explanation import WHOLE
 from ..tune.book import open_book
 from .texts import Text, cuda_text, joined, llvm_texts, mlir_text
 
@@ -45,8 +47,10 @@ TITLES = {
 }
 """What users call a stage."""
 
-LAST_OF_HOST = "assign-arena"
-"""The pass after which the host function of a program is as it runs."""
+KEPT = {WHOLE: "whole", "assign-arena": "host"}
+"""The passes after which a copy of the module is kept, and as what."""
+
+_HUNK = re.compile(r"@@ -|[, ].*")
 
 CONTEXT = 2
 """Lines around a change that a step shows."""
@@ -54,7 +58,7 @@ CONTEXT = 2
 
 @dataclass
 class Stage:
-    """The text of a stage, and from which lines of the one before each line came; `names` are its kernels'."""
+    """The text of a stage, and from which lines of the one before each line came."""
 
     name: str
     text: Text
@@ -103,7 +107,8 @@ class Road:
 
     stages: list[Stage] = field(default_factory=list[Stage])
     modules: dict[str, ModuleOp] = field(default_factory=dict[str, ModuleOp])
-    """Copies of the module: `tile`, and `host`, in which the program launches kernels of its target.
+    """Copies of the module: `tile`; `whole`, before that, with the loops of the algorithm; and `host`, in
+    which the program launches kernels of its target.
 
     Their operations say the lines of the text that they are in (`line_of`).
     """
@@ -135,8 +140,8 @@ def walk_down(code: Code) -> Road:
                 _place(module)
                 if name == "tile":
                     road.steps += _steps(decisions[known:], module, kernels)
-                if each.name == LAST_OF_HOST:
-                    road.modules["host"] = module.clone()
+                if kept := KEPT.get(each.name):
+                    road.modules[kept] = module.clone()
             _arrive(road, name, module)
     road.decisions = decisions
     return road
@@ -167,6 +172,7 @@ def _arrive(road: Road, name: str, module: ModuleOp) -> None:
         op.location = _stamped(op.location, first.get(op))
     if kept := {"tile": "tile", "kernel": "host"}.get(name):
         road.modules[kept] = module.clone()
+        road.modules.setdefault("whole", road.modules[kept])
 
 
 def _stamped(location: Attribute, line: int | None) -> FileLineColLoc:
@@ -190,7 +196,7 @@ def line_of(op: Operation) -> int | None:
 
 
 def _place(module: ModuleOp) -> None:
-    """Give operations that no pass has placed the location of their users, of what they use, or around them."""
+    """Give operations that no pass has placed the location of users, of what they use, or around them."""
     for op in module.body.block.ops:
         for region in op.regions:
             for block in region.blocks:
@@ -243,7 +249,6 @@ def _steps(
 
 
 def _diff(before: list[str], after: list[str]) -> list[str]:
-    """The changes between two texts: each hunk begins with `@ LINE`, each line with a space, - or +."""
-    changes = difflib.unified_diff(before, after, n=CONTEXT, lineterm="")
-    lines = list(changes)[2:]
-    return [f"@ {line.split()[2].split(',')[0][1:]}" if line.startswith("@@") else line for line in lines]
+    """The changes between two texts: `@ LINE` of the first begins a hunk, a space, - or + each of its lines."""
+    changes = list(difflib.unified_diff(before, after, n=CONTEXT, lineterm=""))[2:]
+    return [f"@ {_HUNK.sub('', each)}" if each.startswith("@@") else each for each in changes]

@@ -5,8 +5,8 @@
     2      %0 = math.exp %in : f32
     3    }                                     // the line ends what began on line 1, and says that
 
-A `}` belongs to the operation that it ends. In CUDA an operation may have no line, as a constant that is written
-where it is used: then the lines of those who use it say it, too.
+A `}` belongs to the operation that it ends. In CUDA an operation may have no line, as a constant that is
+written where it is used: then the lines of those who use it say it, too.
 """
 
 from __future__ import annotations

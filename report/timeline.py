@@ -1,9 +1,9 @@
 """What copies, multiplies and waits at once in a pipelined loop, by the machine that executes Kernel IR.
 
-One block of a kernel runs, on arrays of zeros, for the first turns of its loop. The clock counts the operations
-that its threads begin, all in step: how long an operation takes nobody says here, but what is on its way while
-others run is seen. A copy is on its way until the wait that lets it arrive, as late as it may; a product of a
-warpgroup until the one that completes it.
+One block of a kernel runs, on arrays of zeros, for the first turns of its loop. The clock counts the
+operations that its threads begin, all in step: how long one takes nobody says here, but what is on its way
+while others run is seen. A copy is on its way until the wait that lets it arrive, as late as it may; a
+product of a warpgroup until the one that completes it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from ..interpreter.simt import SimtMachine, element_of, memories_of
 from .stages import line_of
 
 TURNS = 6
-"""Turns of the loop that are shown: a pipeline of at most four slabs is full by then, and has gone round."""
+"""Turns of the loop that are shown at most: a pipeline of four slabs is full by then, and has gone round."""
+OPERATIONS = 4000
+"""After so many operations three turns are enough: each takes a few tenths of a millisecond here."""
 
 ROWS = ("copies", "products", "waits", "barriers", "loads", "stores")
 COPIES, PRODUCTS, WAITS, BARRIERS, LOADS, STORES = range(len(ROWS))
@@ -48,7 +50,7 @@ _AT_ONCE: dict[type[Operation], int] = {
     StoreOp: STORES,
     kernel.VectorStoreOp: STORES,
 }
-"""Operations that are over before the next one begins, with their rows; accesses are those of global memory."""
+"""Operations that are over before the next begins, with their rows; accesses are those of global memory."""
 
 
 @dataclass
@@ -81,7 +83,7 @@ class _Watched(SimtMachine):
         """Execute one operation. Raises _ShownEnough at the first one of a turn that is not shown."""
         if op is self.begin_of_turn:
             self.turn = 0 if self.turn is None else self.turn + 1
-            if self.turn >= TURNS:
+            if self.turn >= (TURNS // 2 if self.clock > OPERATIONS else TURNS):
                 raise _ShownEnough
         begin, self.clock = self.clock, self.clock + 1
         super().execute(op)

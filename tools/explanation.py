@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -88,8 +88,17 @@ class KernelExplanation:
         return data
 
 
-def explain(program: Program) -> tuple[list[KernelExplanation], str | None]:
-    """Each kernel of a program in order of its first launch, and why resources are not known, if so."""
+Forms = tuple[Mapping[str, KernelOp], Mapping[str, KernelOp]]
+"""The kernels of a program by name: with the loops of the algorithm, and as Tile IR has them at the end."""
+
+
+def explain(
+    program: Program, forms: Forms | None = None
+) -> tuple[list[KernelExplanation], str | None]:
+    """Each kernel of a program in order of its first launch, and why resources are not known, if so.
+
+    Without `forms` the passes that give them run again.
+    """
     note = None
     usage: dict[str, Usage] = {}
     try:
@@ -97,7 +106,7 @@ def explain(program: Program) -> tuple[list[KernelExplanation], str | None]:
         usage = executable.usage if isinstance(executable, CudaProgram) else {}
     except MissingEnvironmentError as error:
         note = str(error)
-    whole, final = _kernels(program, WHOLE), _kernels(program, None)
+    whole, final = forms or (_kernels(program, WHOLE), _kernels(program, None))
     decisions = program.compilation.decisions
     plans = program.plan.whole
     shared = {k.name: k.shared_bytes for p in plans for k in p.kernels}  # asked for at the launch
@@ -162,6 +171,11 @@ def _kernels(program: Program, stop_after: str | None) -> dict[str, KernelOp]:
         each.apply(context, module)
         if each.name == stop_after:
             break
+    return kernels_of(module)
+
+
+def kernels_of(module: ModuleOp) -> dict[str, KernelOp]:
+    """The kernels of a module by name."""
     return {op.sym_name.data: op for op in module.walk() if isinstance(op, KernelOp)}
 
 
