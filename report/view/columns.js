@@ -32,6 +32,7 @@ function makeColumn(level, move) {
     const longest = column.shown.reduce((most, line) => Math.max(most, line < 0 ? 0 : levels[level].lines[line].length), 0);
     inside.style.height = `${column.shown.length * LINE}px`;
     inside.style.width = `${Math.min(longest, 2000) + 9}ch`;
+    element.classList.toggle("partial", lines.some((line) => own.has(line)) && lines.some((line) => !own.has(line)));
     empty.hidden = column.shown.length > 0;
     redraw();
     view.scrollTop = Math.max(0, column.current - 2) * LINE;

@@ -31,7 +31,7 @@ function drawGraph(main) {
   roving(picture, boxes, (key, from) => nearest(places.places, from, key), Math.max(0, nodes.findIndex((node) => node.kind === "kernel")));
   const frame = el("div", { class: "graph scroll", tabindex: -1 }, picture);
   main.append(
-    section("graph", 2, "Graph of kernels", el("div", { class: "beside" }, frame, kernelTable()), edgeTable(ends), drawCalls()),
+    section("graph", 2, "Graph of kernels", el("div", { class: "beside" }, el("div", {}, frame, edgeTable(ends)), el("div", {}, kernelTable(), drawCalls()))),
   );
   on("kernel", () => {
     const { name } = data.kernels[state.kernel];

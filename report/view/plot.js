@@ -1,5 +1,8 @@
 // What pictures share: axes, and the line of text below that says what is pointed at.
 
+/** Pixels of a letter of a label, which is monospaced. */
+const LETTER = 6.8;
+
 const POWERS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 function power(exponent) {
@@ -10,7 +13,7 @@ function power(exponent) {
 /** A line below a picture that says what is pointed at or focused. */
 function makeReadout(hint) {
   const element = el("p", { class: "readout", "aria-live": "polite" }, hint);
-  return { element, say: (...parts) => element.replaceChildren(...parts.flat(2).filter((part) => part !== null)) };
+  return { element, say: (...parts) => element.replaceChildren(...parts.flat(Infinity).filter((part) => part !== null)) };
 }
 
 /** Has items say what they are when they are pointed at or focused, and do `act` on click, Enter and space. */
@@ -38,4 +41,19 @@ function readable(points, width) {
     if (free) taken.push({ x, y });
     return free;
   });
+}
+
+/** A frame whose picture is drawn anew where its width changes; `draw(width)` returns it. */
+function fitted(least, most, draw) {
+  const frame = el("div", { class: "scroll", tabindex: -1 });
+  let width = 0;
+  const fit = () => {
+    const now = Math.max(least, Math.min(most, frame.clientWidth || most));
+    if (Math.abs(now - width) < 2) return;
+    width = now;
+    frame.replaceChildren(draw(width));
+  };
+  fit();
+  new ResizeObserver(fit).observe(frame);
+  return frame;
 }
