@@ -103,6 +103,8 @@ function markLine(mark, pin) {
 /** One tab stop for many items; arrows move among them as `next` says, by their indices. */
 function roving(root, items, next, first) {
   const start = first || 0;
+  // Browsers give a tab stop of its own to a picture that hears of focus.
+  if (root.namespaceURI === SVG) root.setAttribute("tabindex", -1);
   items.forEach((item, index) => item.setAttribute("tabindex", index === start ? 0 : -1));
   const index = (event) => items.indexOf(event.target.closest("[tabindex]"));
   root.addEventListener("focusin", (event) => {

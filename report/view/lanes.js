@@ -35,8 +35,9 @@ function bankPicture(access) {
   const picture = grid(BANKS, access.lanes.length, "bank", "Shared memory: banks from left to right, lanes from top to bottom");
   for (const { lane, bank, words, turn } of cells) {
     const [x, y] = [bank * CELL, lane * CELL];
-    picture.append(svg("rect", { class: `cell turn-${Math.min(turn, 7)}`, x: x + 0.5, y: y + 0.5, width: CELL - 1, height: CELL - 1 }));
-    if (words.length > 1) picture.append(svg("text", { class: "tick in-cell", x: x + CELL / 2, y: y + CELL - 3.5 }, String(turn + 1)));
+    picture.append(svg("g", { class: `cell turn-${Math.min(turn, 4)}` },
+      svg("rect", { x: x + 0.5, y: y + 0.5, width: CELL - 1, height: CELL - 1 }),
+      words.length > 1 ? svg("text", { class: "tick", x: x + CELL / 2, y: y + CELL - 3.5 }, String(turn + 1)) : null));
   }
   return picture;
 }
@@ -65,7 +66,7 @@ function sectorPicture(access) {
       if (first >= end) return;
       const scale = width / SECTOR;
       picture.append(svg("rect", {
-        class: "cell", x: index * width + (first - sector * SECTOR) * scale, y: lane * CELL + 1.5,
+        class: "touched", x: index * width + (first - sector * SECTOR) * scale, y: lane * CELL + 1.5,
         width: Math.max(1.5, (end - first) * scale - 0.5), height: CELL - 3,
       }));
     });

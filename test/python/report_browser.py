@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 """The path of a browser; None if there is none."""
 
 ARGUMENTS = (
@@ -17,40 +19,41 @@ ARGUMENTS = (
 
 
 class Opened:
-    """A page that is open, and what it said and asked for meanwhile."""
+    """A tab with a page, and what it said and asked for meanwhile."""
 
-    def __init__(self, page: Any, path: Path):
-        self.page, self.path = page, path
+    def __init__(self, browser: Any):
+        self.page = browser.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []
-        page.on("console", lambda message: self.complaints.append(message.text))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: (self.complaints.append("a dialog"), dialog.dismiss()))
-        page.on("request", lambda request: self.requests.append(request.url))
-
-    def go(self, hash: str = "") -> None:
-        self.page.goto(f"file://{self.path}{hash}")
-        self.page.wait_for_selector("html[data-ready]", state="attached")
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on(
+            "dialog", lambda dialog: (self.complaints.append("a dialog"), dialog.dismiss())
+        )
+        self.page.on("request", lambda request: self.requests.append(request.url))
 
     def js(self, script: str, *argument: Any) -> Any:
         return self.page.evaluate(script, *argument)
 
+    def look(self, width: int = 1400, scheme: str = "light") -> None:
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+
     def selected(self) -> str:
         return self.page.inner_text("#kernel-title code")
 
-
-@contextmanager
-def opened(browser: Any, path: Path, width: int = 1400, **context: Any) -> Iterator[Opened]:
-    """A page of a file; afterwards, nothing may have been complained of or left the page."""
-    made = browser.new_context(viewport={"width": width, "height": 900}, **context)
-    try:
-        found = Opened(made.new_page(), path)
-        found.go()
-        yield found
-        assert found.complaints == []
-        assert {url.partition("#")[0] for url in found.requests} == {f"file://{path}"}
-    finally:
-        made.close()
+    @contextmanager
+    def showing(self, path: Path, hash: str = "") -> Iterator["Opened"]:
+        """Shows a file anew; afterwards, nothing may have been complained of or left the page."""
+        self.page.goto("about:blank")
+        self.complaints.clear()
+        self.requests.clear()
+        self.look()
+        self.page.goto(f"file://{path}{hash}")
+        self.page.wait_for_selector("html[data-ready]", state="attached")
+        yield self
+        assert self.complaints == []
+        assert {url.partition("#")[0] for url in self.requests} == {f"file://{path}"}
 
 
 READ = """() => {
@@ -59,7 +62,9 @@ READ = """() => {
     const {path, unit} = each.dataset;
     found.figures.push([path, unit, each.getAttribute('value'), each.textContent]);
   }
-  for (const each of document.querySelectorAll('[data-text]')) found.texts.push([each.dataset.text, each.textContent]);
+  for (const each of document.querySelectorAll('[data-text]')) {
+    found.texts.push([each.dataset.text, each.textContent]);
+  }
   for (const each of document.querySelectorAll('.line[data-line]')) {
     const level = Number(each.closest('.column').dataset.level);
     found.lines.push([level, Number(each.dataset.line), each.querySelector('code').textContent]);
@@ -68,12 +73,12 @@ READ = """() => {
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const {parentElement: parent, data} = walk.currentNode;
-    if (!/[0-9]/.test(data) || parent.closest('script, [data-path], [data-text], .line code, .diff, .tick')) continue;
-    found.stray.push(data);
+    const known = parent.closest('script, [data-path], [data-text], .line code, .diff, .tick');
+    if (/[0-9]/.test(data) && !known) found.stray.push(data);
   }
   return found;
 }"""
-"""All that the page shows of the data, and the texts with digits that are neither of the data nor of a scale."""
+"""All that the page shows of the data, and texts with digits that are neither of the data nor of a scale."""
 
 
 def at(data: Any, path: str) -> Any:
@@ -87,7 +92,15 @@ def at(data: Any, path: str) -> Any:
 
 
 UNITS = {
-    **{"": 1.0, "%": 0.01, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40},
+    **{
+        "": 1.0,
+        "%": 0.01,
+        "B": 1.0,
+        "KiB": 2.0**10,
+        "MiB": 2.0**20,
+        "GiB": 2.0**30,
+        "TiB": 2.0**40,
+    },
     **{"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9, "ps": 1e-12},
     **{"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15},
     **{"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "PB/s": 1e15},
@@ -132,12 +145,13 @@ CONTRASTS = """() => {
     return canvas.getImageData(0, 0, 1, 1).data;
   };
   const light = (color) => {
-    const [r, g, b] = [...color].slice(0, 3).map((c) => c / 255).map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = [...color].slice(0, 3).map((c) => linear(c / 255));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const ground = (element) => {
     for (let each = element; each; each = each.parentElement) {
-      const group = each.closest('g.node, g.buffer, g.event');
+      const group = each.closest('g.node, g.buffer, g.event, g.cell');
       const rect = group && group.querySelector('rect');
       if (rect) return rgba(getComputedStyle(rect).fill);
       const color = rgba(getComputedStyle(each).backgroundColor);
@@ -149,9 +163,11 @@ CONTRASTS = """() => {
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const element = walk.currentNode.parentElement;
-    if (!walk.currentNode.data.trim() || element.closest('script, noscript, .in-cell, :disabled, option') || !element.checkVisibility()) continue;
+    const unread = element.closest('script, noscript, :disabled, option') || !element.checkVisibility();
+    if (!walk.currentNode.data.trim() || unread) continue;
     const style = getComputedStyle(element);
-    const [text, behind] = [light(rgba(element.closest('svg') && !element.closest('foreignObject') ? style.fill : style.color)), light(ground(element))];
+    const drawn = element.closest('svg') && !element.closest('foreignObject');
+    const [text, behind] = [light(rgba(drawn ? style.fill : style.color)), light(ground(element))];
     const ratio = (Math.max(text, behind) + 0.05) / (Math.min(text, behind) + 0.05);
     if (ratio < 4.5) low.push([walk.currentNode.data, Math.round(ratio * 100) / 100]);
   }
