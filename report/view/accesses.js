@@ -36,7 +36,7 @@ function warpTable(path, accesses) {
   }
   const worst = accesses.reduce((most, access, index) => (excess(access) > excess(accesses[most]) ? index : most), 0);
   choose(worst);
-  return el("div", { class: "beside wide-side" },
+  return el("div", { class: "beside" },
     table("Accesses", ["lanes", "operation", "memory", "space", "element", "width", "cost", "least", ""], rows), side);
 }
 

@@ -72,6 +72,7 @@ function drawHead(main) {
         ["compiled in", number("compile.seconds", "seconds")],
       ]),
       data.run ? drawRun() : null,
+      (data.notes || []).map((_, index) => el("p", { class: "note" }, words(`notes.${index}`))),
     ),
   );
 }
@@ -106,7 +107,6 @@ function drawKernel(main) {
 
 function kernelFacts(path) {
   const kernel = at(path);
-  const unknown = [el("p", { class: "unknown" }, "not known")];
   const cost = kernel.cost && facts([
     ["bound by", bound(state.kernel)],
     ["bytes", number(`${path}.cost.bytes`, "bytes")],
@@ -129,16 +129,17 @@ function kernelFacts(path) {
     ["threads", number(`${path}.occupancy.threads`, "count")],
   ]);
   const launch = facts([
-    ["from", words(`${path}.location`, "not known", "code")],
     ["launches", number(`${path}.launches`, "count")],
     ["blocks", words(`${path}.blocks`, "not known", "code")],
     ["threads", number(`${path}.threads`, "count")],
     ["measured", number(`${path}.measured_seconds`, "seconds")],
   ]);
-  const group = (title, body) => el("div", { class: "group" }, el("h3", {}, title), body || unknown);
+  const group = (title, body) => el("div", { class: "group" }, el("h3", {}, title), body || el("p", { class: "unknown" }, "not known"));
   return [
-    el("div", { class: "groups" }, group("Launch", launch), group("Cost", cost), group("Resources", resources), group("Occupancy of a processor", occupancy)),
+    el("div", { class: "groups" }, group("Launch", launch), group("Cost", cost), 
+      data.target.gpu ? [group("Resources", resources), group("Occupancy of a processor", occupancy)] : null),
     facts([
+      ["from", fileName(`${path}.location`, "not known")],
       ["merged into it", list(`${path}.fused`, "nothing", "code")],
       ["schedule", words(`${path}.schedule`, "none", "code")],
     ]),

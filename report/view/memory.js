@@ -50,7 +50,7 @@ function drawArena(buffers, bytes, steps, width, readout) {
     const place = flat ? `translate(${x(index + 0.5)} ${bottom + 15})` : `translate(${x(index + 0.5) - 3} ${bottom + 12}) rotate(40)`;
     // Names that end beyond the picture would be cut there.
     const room = flat ? 99 : Math.min(20, Math.floor((width - x(index + 0.5)) / (LETTER * 0.78)));
-    if (room > 4) picture.append(svg("text", { class: flat ? "label middle" : "label", transform: place }, shortened(`memory.steps.${index}`, room)));
+    if (room > 4) picture.append(svg("text", { class: flat ? "label middle" : "label", transform: place }, shortened(`memory.steps.${index}`, room, "svg:tspan")));
   });
   const items = buffers.map((buffer) => {
     const [left, top] = [x(buffer.first), y(buffer.offset + buffer.bytes)];
@@ -76,12 +76,4 @@ function drawBuffer(buffer, left, top, width, height) {
   }
   if (height > 30 && width > 80) item.append(svg("text", { class: "label", x: left + 6, y: top + 29 }, number(`${path}.bytes`, "bytes", "tspan")));
   return item;
-}
-
-/** The text at a path, cut where there is no room. */
-function shortened(path, most) {
-  const text = at(path);
-  const node = words(path, "", "svg:tspan");
-  if (text.length > most) node.textContent = `${text.slice(0, most - 1)}…`;
-  return node;
 }

@@ -33,13 +33,24 @@ function decades(least, most) {
   return Array.from({ length: Math.max(1, last - first) + 1 }, (_, index) => first + index);
 }
 
-/** Names that stand beside points and do not cover one another: for each point, whether it is named. */
-function readable(points, width) {
-  const taken = [];
-  return points.map(({ x, y }) => {
-    const free = taken.every((other) => Math.abs(other.y - y) > 13 || Math.abs(other.x - x) > width);
-    if (free) taken.push({ x, y });
-    return free;
+/**
+ * Where the names of points stand so that they cover neither one another nor a point: for each point {x, y, anchor}
+ * or null, where there is no such place. `points`: [{x, y, letters}], between `left` and `right`.
+ */
+function nameplates(points, left, right) {
+  const taken = points.map(({ x, y }) => ({ left: x - 6, right: x + 6, top: y - 6, bottom: y + 6 }));
+  return points.map(({ x, y, letters }, index) => {
+    const long = letters * LETTER;
+    const places = [
+      { x: x + 10, y: y + 4, anchor: "start", left: x + 9 },
+      { x: x - 10, y: y + 4, anchor: "end", left: x - 11 - long },
+      { x, y: y - 11, anchor: "middle", left: x - long / 2 },
+      { x, y: y + 20, anchor: "middle", left: x - long / 2 },
+    ].map((place) => ({ ...place, right: place.left + long, top: place.y - 10, bottom: place.y + 3 }));
+    const free = places.find((place) => place.left > left && place.right < right && taken.every((other, each) => each === index
+      || place.right < other.left || place.left > other.right || place.bottom < other.top || place.top > other.bottom));
+    if (free) taken.push(free);
+    return free || null;
   });
 }
 

@@ -22,8 +22,8 @@ function drawRoofline(main) {
   const { peaks, bytes_per_second: rate } = data.target;
   const whole = section("roofline", 2, "Roofline", roofFacts());
   main.append(whole);
-  if (!points.length || (!rate && !peaks.length)) {
-    whole.append(none("What memory and arithmetic of this target allow is not known, or no kernel's cost is."));
+  if (!points.length && !(rate && peaks.length)) {
+    whole.append(none("What memory and arithmetic of this target allow is not known."));
     return;
   }
   const readout = makeReadout("Point at a kernel, or move to it with arrow keys.");
@@ -38,6 +38,7 @@ function drawRoofline(main) {
     return picture;
   });
   on("kernel", () => select());
+  if (!points.length) readout.say("No kernel has a place here: its operations, bytes or peak are not known.");
   whole.append(frame, readout.element,
     el("p", { class: "hint" }, "A full point is measured; an empty one is the most that the roofs allow."), roofTable());
 }
@@ -47,8 +48,8 @@ function roofPicture(points, width, readout) {
   const picture = svg("svg", { width, height: ROOF.height, role: "group", "aria-label": "Roofline; the same as a table stands below it" });
   picture.append(...roofAxes(scale), ...roofLines(scale));
   const places = points.map(({ x, y }) => ({ x: scale.x(x), y: scale.y(y) }));
-  const named = readable(places, 150);
-  const items = points.map((point, index) => roofPoint(point, places[index], named[index], width));
+  const plates = nameplates(points.map(({ index }, each) => ({ ...places[each], letters: data.kernels[index].name.length })), ROOF.left, width);
+  const items = points.map((point, index) => roofPoint(point, places[index], plates[index], width));
   picture.append(...items);
   speaking(items, (index) => readout.say(...roofWords(points[index])), (index) => selectKernel(points[index].index));
   roving(picture, items, (key, from) => nearest(places, from, key));
@@ -60,7 +61,7 @@ function roofScale(points, width) {
   const { peaks, bytes_per_second: rate } = data.target;
   const limits = peaks.map((peak) => peak.per_second);
   const across = [...points.map((point) => point.x), ...(rate ? limits.map((limit) => limit / rate) : [])];
-  const up = points.map((point) => point.y);
+  const up = points.length ? points.map((point) => point.y) : limits.map((limit) => limit / 100);
   const xs = decades(Math.min(...across) * 0.7, Math.max(...across) * 1.5);
   const ys = decades(Math.min(...up) * 0.7, Math.max(...limits, ...up) * 1.2);
   const share = (value, exponents) => (Math.log10(value) - exponents[0]) / (exponents.at(-1) - exponents[0]);
@@ -123,12 +124,14 @@ function roofLines(scale) {
   return lines.flat();
 }
 
-function roofPoint(point, place, named, width) {
+function roofPoint(point, place, plate, width) {
   const { cost } = data.kernels[point.index];
   const item = svg("g", { class: `point ${cost.bound === "compute" ? "by-compute" : "by-memory"} ${point.measured ? "measured" : ""}`, role: "button" },
     svg("circle", { class: "halo", cx: place.x, cy: place.y, r: 11 }), svg("circle", { class: "dot", cx: place.x, cy: place.y, r: 5 }));
-  const right = place.x < width - 190;
-  item.append(svg("text", { class: `label ${right ? "" : "end"} ${named ? "" : "covered"}`, x: place.x + (right ? 10 : -10), y: place.y + 4 },
+  // A name that has no place of its own is shown while its point has the focus.
+  const beside = place.x < width / 2 ? { x: place.x + 14, anchor: "start" } : { x: place.x - 14, anchor: "end" };
+  const { x, y, anchor } = plate || { ...beside, y: place.y + 4 };
+  item.append(svg("text", { class: plate ? "label" : "label covered", x, y, "text-anchor": anchor },
     words(`kernels.${point.index}.name`, "", "svg:tspan")));
   return item;
 }

@@ -67,8 +67,7 @@ function oneTimeline(path, timeline, room) {
   const names = el("div", { class: "rows", "aria-hidden": "true" }, timeline.rows.map((_, index) =>
     el("div", { style: { top: `${tops[index] - 2}px` } }, words(`${path}.rows.${index}`))));
   return [
-    el("p", {}, "Loop ", lineButton("kernel", timeline.line, words(`${path}.loop`, "", "code")), ", over ", words(`${path}.unit`),
-      " that one block has begun, ", number(`${path}.end`, "count"), " in all. ",
+    el("p", {}, "Loop ", lineButton("kernel", timeline.line, words(`${path}.loop`, "", "code")), ", over ", number(`${path}.end`, "count"), " ", words(`${path}.unit`), ". ",
       el("button", { type: "button", click: change(-1), "aria-label": "Zoom out" }, "−"), " ",
       el("button", { type: "button", click: change(1), "aria-label": "Zoom in" }, "+")),
     el("div", { class: "with-rows" }, names, frame), readout.element, eventTable(path, timeline),
