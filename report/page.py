@@ -48,7 +48,7 @@ def page(data: Mapping[str, Any]) -> str:
     script = f'"use strict";\n(function () {{\n{program}\n}})();\n'
     parts = {
         "POLICY": _policy(style, script),
-        "TITLE": html.escape(f"{data['program']} – deplo"),
+        "TITLE": html.escape(f"{data['program']}: deplo"),
         "STYLE": style,
         "DATA": _packed(data),
         "SCRIPT": script,

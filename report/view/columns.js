@@ -32,6 +32,7 @@ function makeColumn(level, move) {
     const longest = column.shown.reduce((most, line) => Math.max(most, line < 0 ? 0 : levels[level].lines[line].length), 0);
     inside.style.height = `${column.shown.length * LINE}px`;
     inside.style.width = `${Math.min(longest, 2000) + 9}ch`;
+    element.classList.toggle("partial", lines.some((line) => own.has(line)) && lines.some((line) => !own.has(line)));
     empty.hidden = column.shown.length > 0;
     redraw();
     view.scrollTop = Math.max(0, column.current - 2) * LINE;
@@ -153,20 +154,24 @@ function unpin() {
   emit("mark");
 }
 
-/** The lines with a -1 where some are left out between two. */
+/**
+ * The lines with a negative number where there is something else: -1 where some are left out between two,
+ * and in the sources -2 - n before the first line of source n.
+ */
 function withGaps(level, lines) {
   const shown = [];
   lines.forEach((line, index) => {
-    const before = index ? lines[index - 1] : line - 1;
-    const apart = level === 0 && index > 0 && levels[0].places[line].source !== levels[0].places[before].source;
-    if (line !== before + 1 || apart) shown.push(-1);
+    const source = level ? null : levels[0].places[line].source;
+    if (!level && (!index || levels[0].places[lines[index - 1]].source !== source)) shown.push(-2 - source);
+    else if (index && line !== lines[index - 1] + 1) shown.push(-1);
     shown.push(line);
   });
   return shown;
 }
 
 function drawLine(level, line, language, id) {
-  if (line < 0) return el("div", { class: "line gap", role: "presentation", id }, "⋯");
+  if (line === -1) return el("div", { class: "line gap", role: "presentation", id }, "⋯");
+  if (line < 0) return el("div", { class: "line gap file", role: "presentation", id }, fileName(`sources.${-2 - line}.file`));
   const place = level ? null : levels[0].places[line];
   const name = place ? data.sources[place.source].first + place.line : line;
   return el(
@@ -180,7 +185,7 @@ function drawLine(level, line, language, id) {
 /** Where in the whole column the marks are. */
 function drawStrip(strip, column) {
   const ticks = [];
-  const height = 100 / Math.max(1, column.shown.length);
+  const height = 100 / Math.max(1, column.shown.length, column.view.clientHeight / LINE);
   let last = null;
   column.shown.forEach((line, index) => {
     if (!column.marks.has(line)) return;

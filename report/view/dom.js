@@ -19,7 +19,7 @@ function fill(node, attributes, children) {
     else if (name === "style") Object.assign(node.style, value);
     else node.setAttribute(name, value === true ? "" : String(value));
   }
-  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined));
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return node;
 }
 
@@ -35,7 +35,10 @@ function section(id, level, title, ...children) {
   return el("section", { id, "aria-labelledby": `${id}-title`, class: `level-${level}` }, heading, ...children);
 }
 
+/** A table that scrolls on its own. Columns of figures are aligned to the right. */
 function table(caption, heads, rows, attributes) {
+  const figures = heads.map((_, index) => rows.some((each) => isFigure(each.children[index])));
+  for (const each of rows) [...each.children].forEach((cell, index) => cell.classList.toggle("figure", Boolean(figures[index])));
   return el(
     "div",
     { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },
@@ -43,10 +46,14 @@ function table(caption, heads, rows, attributes) {
       "table",
       attributes || {},
       el("caption", { class: "hidden" }, caption),
-      el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))),
+      el("thead", {}, el("tr", {}, heads.map((head, index) => el("th", { scope: "col", class: figures[index] ? "figure" : null }, head)))),
       el("tbody", {}, rows),
     ),
   );
+}
+
+function isFigure(cell) {
+  return Boolean(cell && cell.childNodes.length === 1 && cell.firstElementChild && cell.firstElementChild.matches(".number:not(.unknown)"));
 }
 
 function row(...cells) {
@@ -103,6 +110,8 @@ function markLine(mark, pin) {
 /** One tab stop for many items; arrows move among them as `next` says, by their indices. */
 function roving(root, items, next, first) {
   const start = first || 0;
+  // Browsers give a tab stop of its own to a picture that hears of focus.
+  if (root.namespaceURI === SVG) root.setAttribute("tabindex", -1);
   items.forEach((item, index) => item.setAttribute("tabindex", index === start ? 0 : -1));
   const index = (event) => items.indexOf(event.target.closest("[tabindex]"));
   root.addEventListener("focusin", (event) => {

@@ -75,6 +75,25 @@ function words(path, otherwise, tag) {
     : el(tag || "span", attributes, value);
 }
 
+/** The text at a path, cut at its end where there is no room for so many letters. */
+function shortened(path, most, tag) {
+  const node = words(path, "", tag);
+  const text = node.textContent;
+  if (text.length > most) node.textContent = `${text.slice(0, Math.max(1, most - 1))}…`;
+  return node;
+}
+
+/** The name of a file, with a line or none, at a path: its last two parts; the title says all of it. */
+function fileName(path, otherwise) {
+  const node = words(path, otherwise, "code");
+  const parts = node.textContent.split("/");
+  if (at(path) && parts.length > 3) {
+    node.setAttribute("title", at(path));
+    node.textContent = `…${parts.slice(-2).map((part) => `/${part}`).join("")}`;
+  }
+  return node;
+}
+
 /** All texts of a list, separated by commas. */
 function list(path, otherwise, tag) {
   const values = at(path) || [];

@@ -1,13 +1,21 @@
 // The program as a graph: kernels and calls as boxes, what flows between them as edges with types.
 
 const BOXES = {
-  kernel: { width: 212, height: 62 },
-  call: { width: 212, height: 44 },
-  input: { width: 150, height: 40 },
-  parameter: { width: 150, height: 40 },
-  constant: { width: 150, height: 40 },
-  result: { width: 150, height: 40 },
+  kernel: { least: 180, most: 340, height: 62 },
+  call: { least: 180, most: 340, height: 44 },
+  input: { least: 110, most: 220, height: 40 },
+  parameter: { least: 110, most: 220, height: 40 },
+  constant: { least: 110, most: 220, height: 40 },
+  result: { least: 110, most: 220, height: 40 },
 };
+
+/** The size of a node's box: as wide as its texts, within limits. */
+function boxOf(node) {
+  const { least, most, height } = BOXES[node.kind];
+  const letters = Math.max(node.name.length, node.kind === "kernel" ? 0 : node.kind.length + (node.type || "").length);
+  return { width: Math.max(least, Math.min(most, letters * 7.4 + 30)), height };
+}
+
 const KINDS = { input: "input", parameter: "parameter", constant: "constant", call: "call", result: "result" };
 
 function drawGraph(main) {
@@ -16,7 +24,7 @@ function drawGraph(main) {
   const ends = edges.map((edge) => ({ from: indices.get(edge.from), to: indices.get(edge.to) }));
   const ports = portsOf(ends);
   const places = layered(
-    nodes.map((node) => ({ ...BOXES[node.kind], source: isSource(node) })),
+    nodes.map((node) => ({ ...boxOf(node), source: isSource(node) })),
     ends,
     (layer) => 34 + 13 * Math.max(0, ...layer.map((item) => (ports[item.index] || []).filter((port) => port.label).length)),
   );
@@ -31,7 +39,7 @@ function drawGraph(main) {
   roving(picture, boxes, (key, from) => nearest(places.places, from, key), Math.max(0, nodes.findIndex((node) => node.kind === "kernel")));
   const frame = el("div", { class: "graph scroll", tabindex: -1 }, picture);
   main.append(
-    section("graph", 2, "Graph of kernels", el("div", { class: "beside" }, frame, kernelTable()), edgeTable(ends), drawCalls()),
+    section("graph", 2, "Graph of kernels", el("div", { class: "beside" }, el("div", { class: "first" }, frame, edgeTable(ends)), el("div", {}, kernelTable(), drawCalls()))),
   );
   on("kernel", () => {
     const { name } = data.kernels[state.kernel];
@@ -97,15 +105,26 @@ function drawEdge(places, ports, { from, to }, index) {
   // What arrives at a box arrives spread by where it comes from.
   const shift = Math.max(-0.4, Math.min(0.4, (points[last - 1].x - target.x) / 600)) * target.width;
   points[last] = { x: target.x + shift, y: target.y - (down * target.height) / 2 };
-  let path = `M${points[0].x},${points[0].y}`;
-  for (let each = 1; each <= last; each += 1) {
-    const [a, b] = [points[each - 1], points[each]];
-    const middle = (a.y + b.y) / 2;
-    path += ` C${a.x},${middle} ${b.x},${middle} ${b.x},${b.y}`;
-  }
+  const path = curve(points);
   const { x, y } = points[last];
   return svg("g", { class: "edge" }, svg("path", { d: path }),
     svg("path", { class: "tip", d: `M${x - 4},${y - down * 7} L${x},${y} L${x + 4},${y - down * 7} Z` }));
+}
+
+/** A smooth curve through points one below the other: upright at its ends, and towards the neighbours between. */
+function curve(points) {
+  const lean = points.map((_, index) => {
+    if (index === 0 || index === points.length - 1) return 0;
+    const [before, after] = [points[index - 1], points[index + 1]];
+    return (after.x - before.x) / (after.y - before.y || 1);
+  });
+  let path = `M${points[0].x},${points[0].y}`;
+  for (let index = 1; index < points.length; index += 1) {
+    const [a, b] = [points[index - 1], points[index]];
+    const third = (b.y - a.y) / (points.length > 2 ? 3 : 2);
+    path += ` C${a.x + lean[index - 1] * third},${a.y + third} ${b.x - lean[index] * third},${b.y - third} ${b.x},${b.y}`;
+  }
+  return path;
 }
 
 function drawLabels(place, ports) {
@@ -128,12 +147,10 @@ function drawNode(node, index, place) {
     svg("rect", { x: left, y: top, width: place.width, height: place.height, rx: isSource(node) || node.kind === "result" ? 20 : 5 }), inside);
   if (kernel >= 0) {
     const cost = data.kernels[kernel].cost;
-    if (cost) box.classList.add(cost.bound === "compute" ? "by-compute" : "by-memory");
+    if (cost && cost.bound) box.classList.add(cost.bound === "compute" ? "by-compute" : "by-memory");
     box.addEventListener("click", () => selectKernel(kernel));
     box.addEventListener("keydown", (event) => activate(event, () => selectKernel(kernel)));
-    inside.append(el("div", { class: "box" }, el("b", {}, words(`${path}.name`)), cost
-      ? [el("span", {}, number(`kernels.${kernel}.cost.bytes`, "bytes"), " · ", number(leastTime(kernel), "seconds")), el("span", {}, bound(kernel), " bound")]
-      : el("span", {}, "cost not known")));
+    inside.append(el("div", { class: "box" }, el("b", {}, words(`${path}.name`)), kernelLines(kernel)));
   } else {
     inside.append(el("div", { class: "box" }, el("b", {}, words(`${path}.name`)),
       el("span", {}, KINDS[node.kind], node.type ? [" ", words(`${path}.type`)] : null, node.kind === "call" ? " of other code" : null)));
@@ -142,20 +159,39 @@ function drawNode(node, index, place) {
   return box;
 }
 
+/** What a kernel's box says below its name. */
+function kernelLines(kernel) {
+  const { cost } = data.kernels[kernel];
+  if (!cost) return el("span", {}, "cost not known");
+  const time = typeof at(leastTime(kernel)) === "number" ? [" · ", number(leastTime(kernel), "seconds")] : null;
+  return [
+    el("span", {}, number(`kernels.${kernel}.cost.bytes`, "bytes"), time),
+    el("span", {}, cost.bound ? [bound(kernel), " bound"] : "bound not known"),
+  ];
+}
+
 /** All kernels with what they cost, the picture's text, and the fastest way to one. */
 function kernelTable() {
+  const measured = data.kernels.some((kernel) => kernel.measured_seconds !== null);
+  const compiled = data.kernels.some((kernel) => kernel.resources);
   const rows = data.kernels.map((kernel, index) => {
-    const link = el("a", { href: `#${encodeURIComponent(kernel.name)}` }, words(`kernels.${index}.name`));
-    const numbers = kernel.cost
-      ? [number(leastTime(index), "seconds"), number(`kernels.${index}.cost.bytes`, "bytes"), bound(index)]
-      : ["", "", el("span", { class: "unknown" }, "not known")];
-    return row(link, number(`kernels.${index}.launches`, "count"), ...numbers);
+    const path = `kernels.${index}`;
+    return row(
+      el("a", { href: `#${encodeURIComponent(kernel.name)}` }, words(`${path}.name`)),
+      number(`${path}.launches`, "count"),
+      number(leastTime(index), "seconds"),
+      ...(measured ? [number(`${path}.measured_seconds`, "seconds")] : []),
+      number(`${path}.cost.bytes`, "bytes"),
+      bound(index),
+      ...(compiled ? [number(`${path}.resources.registers`, "count"), number(`${path}.resources.spill_loads`, "count"), number(`${path}.occupancy.share`, "share")] : []),
+    );
   });
   on("kernel", () => rows.forEach((each, index) => {
     each.classList.toggle("selected", index === state.kernel);
     each.querySelector("a").setAttribute("aria-current", index === state.kernel);
   }));
-  return table("Kernels", ["kernel", "launches", "least time", "bytes", "bound by"], rows, { class: "kernels" });
+  const heads = ["kernel", "launches", "least time", ...(measured ? ["measured"] : []), "bytes", "bound by", ...(compiled ? ["registers", "spills", "occupancy"] : [])];
+  return table("Kernels", heads, rows, { class: "kernels" });
 }
 
 function edgeTable(ends) {

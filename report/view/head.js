@@ -72,6 +72,7 @@ function drawHead(main) {
         ["compiled in", number("compile.seconds", "seconds")],
       ]),
       data.run ? drawRun() : null,
+      (data.notes || []).map((_, index) => el("p", { class: "note" }, words(`notes.${index}`))),
     ),
   );
 }
@@ -104,49 +105,47 @@ function drawKernel(main) {
   return whole;
 }
 
-function kernelFacts(at) {
-  const kernel = data.kernels[state.kernel];
-  const cost = kernel.cost
-    ? [
-        ["bound by", bound(state.kernel)],
-        ["bytes", number(`${at}.cost.bytes`, "bytes")],
-        ["operations", number(`${at}.cost.operations`, "operations")],
-        ["memory time", number(`${at}.cost.memory_seconds`, "seconds")],
-        ["compute time", number(`${at}.cost.compute_seconds`, "seconds")],
-        ["peak", number(`${at}.cost.peak`, "operations/s")],
-      ]
-    : [["cost", el("span", { class: "unknown" }, "not known")]];
-  const resources = kernel.resources && [
-    ["registers", number(`${at}.resources.registers`, "count")],
-    ["spill loads", number(`${at}.resources.spill_loads`, "count")],
-    ["spill stores", number(`${at}.resources.spill_stores`, "count")],
-    ["stack", number(`${at}.resources.stack_bytes`, "bytes")],
-    ["shared memory", number(`${at}.resources.shared_bytes`, "bytes")],
-  ];
-  const occupancy = kernel.occupancy && [
-    ["blocks on a processor", number(`${at}.occupancy.blocks`, "count")],
-    ["threads on a processor", number(`${at}.occupancy.threads`, "count")],
-    ["occupancy", number(`${at}.occupancy.share`, "share")],
-    ["limited by", words(`${at}.occupancy.limit`)],
-  ];
+function kernelFacts(path) {
+  const kernel = at(path);
+  const cost = kernel.cost && facts([
+    ["bound by", bound(state.kernel)],
+    ["bytes", number(`${path}.cost.bytes`, "bytes")],
+    ["operations", number(`${path}.cost.operations`, "operations")],
+    ["memory time", number(`${path}.cost.memory_seconds`, "seconds")],
+    ["compute time", number(`${path}.cost.compute_seconds`, "seconds")],
+    ["peak", number(`${path}.cost.peak`, "operations/s")],
+  ]);
+  const resources = kernel.resources && facts([
+    ["registers", number(`${path}.resources.registers`, "count")],
+    ["spill loads", number(`${path}.resources.spill_loads`, "count")],
+    ["spill stores", number(`${path}.resources.spill_stores`, "count")],
+    ["stack", number(`${path}.resources.stack_bytes`, "bytes")],
+    ["shared memory", number(`${path}.resources.shared_bytes`, "bytes")],
+  ]);
+  const occupancy = kernel.occupancy && facts([
+    ["share", number(`${path}.occupancy.share`, "share")],
+    ["limited by", words(`${path}.occupancy.limit`)],
+    ["blocks", number(`${path}.occupancy.blocks`, "count")],
+    ["threads", number(`${path}.occupancy.threads`, "count")],
+  ]);
+  const launch = facts([
+    ["launches", number(`${path}.launches`, "count")],
+    ["blocks", words(`${path}.blocks`, "not known", "code")],
+    ["threads", number(`${path}.threads`, "count")],
+    ["measured", number(`${path}.measured_seconds`, "seconds")],
+  ]);
+  const group = (title, body) => el("div", { class: "group" }, el("h3", {}, title), body || el("p", { class: "unknown" }, "not known"));
   return [
+    el("div", { class: "groups" }, group("Launch", launch), group("Cost", cost), 
+      data.target.gpu ? [group("Resources", resources), group("Occupancy of a processor", occupancy)] : null),
     facts([
-      ["from", words(`${at}.location`, "not known", "code")],
-      ["launches", number(`${at}.launches`, "count")],
-      ["blocks", words(`${at}.blocks`, "not known", "code")],
-      ["threads", number(`${at}.threads`, "count")],
-      ["measured", number(`${at}.measured_seconds`, "seconds")],
-    ]),
-    facts(cost),
-    resources ? facts(resources) : null,
-    occupancy ? facts(occupancy) : null,
-    facts([
-      ["merged into it", list(`${at}.fused`, "nothing", "code")],
-      ["schedule", words(`${at}.schedule`, "none", "code")],
+      ["from", fileName(`${path}.location`, "not known")],
+      ["merged into it", list(`${path}.fused`, "nothing", "code")],
+      ["schedule", words(`${path}.schedule`, "none", "code")],
     ]),
     kernel.not_fused.length
       ? el("details", { class: "declined" }, el("summary", {}, "What was not merged, and why"),
-          el("ul", {}, kernel.not_fused.map((_, index) => el("li", {}, words(`${at}.not_fused.${index}`)))))
-      : null,
-  ].filter(Boolean);
+          el("ul", {}, kernel.not_fused.map((_, index) => el("li", {}, words(`${path}.not_fused.${index}`)))))
+      : "",
+  ];
 }

@@ -3,10 +3,10 @@
 const BANKS = 32;
 const WORD = 4; // bytes of a bank's word
 const SECTOR = 32; // bytes that global memory moves at once
-const CELL = 11; // pixels
+const CELL = 13; // pixels
 
 /**
- * The words that each lane touches in shared memory: [{lane, bank, word, turn}].
+ * The words that each lane touches in shared memory: [{lane, bank, words, turn}], `words` all that the bank gives.
  *
  * A request is 128 bytes: wider accesses are requests of fewer lanes. In a request, a bank gives one word a
  * turn; the words of a bank take turns in the order of the lanes.
@@ -23,7 +23,7 @@ function bankTurns(lanes, bytes) {
       if (!turns.has(key)) turns.set(key, []);
       const words = turns.get(key);
       if (!words.includes(word)) words.push(word);
-      cells.push({ lane, bank, word, turn: words.indexOf(word) });
+      cells.push({ lane, bank, words, turn: words.indexOf(word) });
     }
   });
   return cells;
@@ -33,10 +33,11 @@ function bankTurns(lanes, bytes) {
 function bankPicture(access) {
   const cells = bankTurns(access.lanes, access.width * access.element_bytes);
   const picture = grid(BANKS, access.lanes.length, "bank", "Shared memory: banks from left to right, lanes from top to bottom");
-  for (const { lane, bank, turn } of cells) {
+  for (const { lane, bank, words, turn } of cells) {
     const [x, y] = [bank * CELL, lane * CELL];
-    picture.append(svg("rect", { class: `cell turn-${Math.min(turn, 7)}`, x: x + 0.5, y: y + 0.5, width: CELL - 1, height: CELL - 1 }));
-    if (turn) picture.append(svg("text", { class: "tick in-cell", x: x + CELL / 2, y: y + CELL - 2.5 }, String(turn + 1)));
+    picture.append(svg("g", { class: `cell turn-${Math.min(turn, 4)}` },
+      svg("rect", { x: x + 0.5, y: y + 0.5, width: CELL - 1, height: CELL - 1 }),
+      words.length > 1 ? svg("text", { class: "tick", x: x + CELL / 2, y: y + CELL - 3.5 }, String(turn + 1)) : null));
   }
   return picture;
 }
@@ -65,7 +66,7 @@ function sectorPicture(access) {
       if (first >= end) return;
       const scale = width / SECTOR;
       picture.append(svg("rect", {
-        class: "cell", x: index * width + (first - sector * SECTOR) * scale, y: lane * CELL + 1.5,
+        class: "touched", x: index * width + (first - sector * SECTOR) * scale, y: lane * CELL + 1.5,
         width: Math.max(1.5, (end - first) * scale - 0.5), height: CELL - 3,
       }));
     });

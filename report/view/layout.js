@@ -102,7 +102,7 @@ function spread(layers) {
     }
     for (const item of layer) item.x -= x / 2;
   }
-  for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
+  for (let sweep = 0; sweep < 4 * SWEEPS; sweep += 1) {
     for (const layer of sweep % 2 ? [...layers].reverse() : layers) {
       const wishes = layer.map((item) => {
         const near = [...item.up, ...item.down];

@@ -79,8 +79,13 @@ function linesOf(kernel) {
 
 /** The lines that a column shows of a level: all where no kernels are told apart, else the kernel's own. */
 function shownLines(level, own) {
-  if (!level || !Object.keys(levels[level].kernels).length) return levels[level].lines.map((_, line) => line);
-  return [...own].sort((a, b) => a - b);
+  const all = levels[level].lines.map((_, line) => line);
+  if (!level) {
+    const { places } = levels[0];
+    const named = new Set([...own].map((line) => places[line].source));
+    return named.size ? all.filter((line) => named.has(places[line].source)) : all;
+  }
+  return Object.keys(levels[level].kernels).length ? [...own].sort((a, b) => a - b) : all;
 }
 
 function levelNamed(name) {

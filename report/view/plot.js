@@ -1,5 +1,8 @@
 // What pictures share: axes, and the line of text below that says what is pointed at.
 
+/** Pixels of a letter of a label, which is monospaced. */
+const LETTER = 6.8;
+
 const POWERS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 function power(exponent) {
@@ -10,7 +13,7 @@ function power(exponent) {
 /** A line below a picture that says what is pointed at or focused. */
 function makeReadout(hint) {
   const element = el("p", { class: "readout", "aria-live": "polite" }, hint);
-  return { element, say: (...parts) => element.replaceChildren(...parts.flat(2).filter((part) => part !== null)) };
+  return { element, say: (...parts) => element.replaceChildren(...parts.flat(Infinity).filter((part) => part !== null)) };
 }
 
 /** Has items say what they are when they are pointed at or focused, and do `act` on click, Enter and space. */
@@ -30,12 +33,38 @@ function decades(least, most) {
   return Array.from({ length: Math.max(1, last - first) + 1 }, (_, index) => first + index);
 }
 
-/** Names that stand beside points and do not cover one another: for each point, whether it is named. */
-function readable(points, width) {
-  const taken = [];
-  return points.map(({ x, y }) => {
-    const free = taken.every((other) => Math.abs(other.y - y) > 13 || Math.abs(other.x - x) > width);
-    if (free) taken.push({ x, y });
-    return free;
+/**
+ * Where the names of points stand so that they cover neither one another nor a point: for each point {x, y, anchor}
+ * or null, where there is no such place. `points`: [{x, y, letters}], between `left` and `right`.
+ */
+function nameplates(points, left, right) {
+  const taken = points.map(({ x, y }) => ({ left: x - 6, right: x + 6, top: y - 6, bottom: y + 6 }));
+  return points.map(({ x, y, letters }, index) => {
+    const long = letters * LETTER;
+    const places = [
+      { x: x + 10, y: y + 4, anchor: "start", left: x + 9 },
+      { x: x - 10, y: y + 4, anchor: "end", left: x - 11 - long },
+      { x, y: y - 11, anchor: "middle", left: x - long / 2 },
+      { x, y: y + 20, anchor: "middle", left: x - long / 2 },
+    ].map((place) => ({ ...place, right: place.left + long, top: place.y - 10, bottom: place.y + 3 }));
+    const free = places.find((place) => place.left > left && place.right < right && taken.every((other, each) => each === index
+      || place.right < other.left || place.left > other.right || place.bottom < other.top || place.top > other.bottom));
+    if (free) taken.push(free);
+    return free || null;
   });
+}
+
+/** A frame whose picture is drawn anew where its width changes; `draw(width)` returns it. */
+function fitted(least, most, draw) {
+  const frame = el("div", { class: "scroll", tabindex: -1 });
+  let width = 0;
+  const fit = () => {
+    const now = Math.max(least, Math.min(most, frame.clientWidth || most));
+    if (Math.abs(now - width) < 2) return;
+    width = now;
+    frame.replaceChildren(draw(width));
+  };
+  fit();
+  new ResizeObserver(fit).observe(frame);
+  return frame;
 }

@@ -1,6 +1,6 @@
 // Operations a second over operations a byte: what memory and arithmetic allow, and where each kernel is.
 
-const ROOF = { width: 860, height: 380, left: 62, right: 18, top: 16, bottom: 44 };
+const ROOF = { height: 400, left: 62, right: 18, top: 16, bottom: 44 };
 
 /** The kernels that have a place: [{index, x: operations a byte, y: operations a second, measured}]. */
 function roofPoints() {
@@ -20,37 +20,57 @@ function roofPoints() {
 function drawRoofline(main) {
   const points = roofPoints();
   const { peaks, bytes_per_second: rate } = data.target;
-  const known = section("roofline", 2, "Roofline", roofFacts());
-  main.append(known);
-  if (!points.length || (!rate && !peaks.length)) {
-    known.append(none("What memory and arithmetic of this target allow is not known, or no kernel's cost is."));
+  const whole = section("roofline", 2, "Roofline", roofFacts());
+  main.append(whole);
+  if (!points.length && !(rate && peaks.length)) {
+    whole.append(none("What memory and arithmetic of this target allow is not known."));
     return;
   }
-  const limits = peaks.map((peak) => peak.per_second);
-  const ridge = rate ? limits.map((limit) => limit / rate) : [];
-  const xs = decades(Math.min(...points.map((point) => point.x), ...ridge) * 0.7, Math.max(...points.map((point) => point.x), ...ridge) * 1.5);
-  const ys = decades(Math.min(...points.map((point) => point.y)) * 0.7, Math.max(...limits, ...points.map((point) => point.y)) * 1.2);
-  const scale = {
-    x: (value) => ROOF.left + ((Math.log10(value) - xs[0]) / (xs.at(-1) - xs[0])) * (ROOF.width - ROOF.left - ROOF.right),
-    y: (value) => ROOF.height - ROOF.bottom - ((Math.log10(value) - ys[0]) / (ys.at(-1) - ys[0])) * (ROOF.height - ROOF.top - ROOF.bottom),
-    xs, ys,
-  };
-  const picture = svg("svg", { class: "plot", viewBox: `0 0 ${ROOF.width} ${ROOF.height}`, role: "group", "aria-label": "Roofline; the same as a table stands below it" });
-  picture.append(...roofAxes(scale), ...roofLines(scale));
   const readout = makeReadout("Point at a kernel, or move to it with arrow keys.");
+  let select = () => {};
+  const frame = fitted(480, 1200, (width) => {
+    const { picture, items } = roofPicture(points, width, readout);
+    select = () => items.forEach((item, index) => {
+      item.classList.toggle("selected", points[index].index === state.kernel);
+      item.setAttribute("aria-pressed", points[index].index === state.kernel);
+    });
+    select();
+    return picture;
+  });
+  on("kernel", () => select());
+  if (!points.length) readout.say("No kernel has a place here: its operations, bytes or peak are not known.");
+  whole.append(frame, readout.element,
+    el("p", { class: "hint" }, "A full point is measured; an empty one is the most that the roofs allow."), roofTable());
+}
+
+function roofPicture(points, width, readout) {
+  const scale = roofScale(points, width);
+  const picture = svg("svg", { width, height: ROOF.height, role: "group", "aria-label": "Roofline; the same as a table stands below it" });
+  picture.append(...roofAxes(scale), ...roofLines(scale));
   const places = points.map(({ x, y }) => ({ x: scale.x(x), y: scale.y(y) }));
-  const named = readable(places, 150);
-  const items = points.map((point, index) => roofPoint(point, places[index], named[index]));
+  const plates = nameplates(points.map(({ index }, each) => ({ ...places[each], letters: data.kernels[index].name.length })), ROOF.left, width);
+  const items = points.map((point, index) => roofPoint(point, places[index], plates[index], width));
   picture.append(...items);
   speaking(items, (index) => readout.say(...roofWords(points[index])), (index) => selectKernel(points[index].index));
   roving(picture, items, (key, from) => nearest(places, from, key));
-  on("kernel", () => items.forEach((item, index) => {
-    item.classList.toggle("selected", points[index].index === state.kernel);
-    item.setAttribute("aria-pressed", points[index].index === state.kernel);
-  }));
-  known.append(
-    el("div", { class: "scroll", tabindex: -1 }, picture), readout.element,
-    el("p", { class: "hint" }, "A full point is measured; an empty one is the most that the roofs allow."), roofTable());
+  return { picture, items };
+}
+
+/** Where values stand: both axes are logarithmic and end at powers of ten. */
+function roofScale(points, width) {
+  const { peaks, bytes_per_second: rate } = data.target;
+  const limits = peaks.map((peak) => peak.per_second);
+  const across = [...points.map((point) => point.x), ...(rate ? limits.map((limit) => limit / rate) : [])];
+  const up = points.length ? points.map((point) => point.y) : limits.map((limit) => limit / 100);
+  const xs = decades(Math.min(...across) * 0.7, Math.max(...across) * 1.5);
+  const ys = decades(Math.min(...up) * 0.7, Math.max(...limits, ...up) * 1.2);
+  const share = (value, exponents) => (Math.log10(value) - exponents[0]) / (exponents.at(-1) - exponents[0]);
+  const [right, bottom] = [width - ROOF.right, ROOF.height - ROOF.bottom];
+  return {
+    xs, ys, right, bottom,
+    x: (value) => ROOF.left + share(value, xs) * (right - ROOF.left),
+    y: (value) => bottom - share(value, ys) * (bottom - ROOF.top),
+  };
 }
 
 function roofFacts() {
@@ -62,7 +82,7 @@ function roofFacts() {
 }
 
 function roofAxes(scale) {
-  const [bottom, right] = [ROOF.height - ROOF.bottom, ROOF.width - ROOF.right];
+  const { bottom, right } = scale;
   const vertical = scale.xs.map((exponent) => {
     const x = scale.x(10 ** exponent);
     return [svg("line", { class: "thin", x1: x, x2: x, y1: ROOF.top, y2: bottom }), svg("text", { class: "tick middle", x, y: bottom + 15 }, power(exponent))];
@@ -104,12 +124,14 @@ function roofLines(scale) {
   return lines.flat();
 }
 
-function roofPoint(point, place, named) {
+function roofPoint(point, place, plate, width) {
   const { cost } = data.kernels[point.index];
   const item = svg("g", { class: `point ${cost.bound === "compute" ? "by-compute" : "by-memory"} ${point.measured ? "measured" : ""}`, role: "button" },
     svg("circle", { class: "halo", cx: place.x, cy: place.y, r: 11 }), svg("circle", { class: "dot", cx: place.x, cy: place.y, r: 5 }));
-  const right = place.x < ROOF.width - 190;
-  item.append(svg("text", { class: `label ${right ? "" : "end"} ${named ? "" : "covered"}`, x: place.x + (right ? 10 : -10), y: place.y + 4 },
+  // A name that has no place of its own is shown while its point has the focus.
+  const beside = place.x < width / 2 ? { x: place.x + 14, anchor: "start" } : { x: place.x - 14, anchor: "end" };
+  const { x, y, anchor } = plate || { ...beside, y: place.y + 4 };
+  item.append(svg("text", { class: plate ? "label" : "label covered", x, y, "text-anchor": anchor },
     words(`kernels.${point.index}.name`, "", "svg:tspan")));
   return item;
 }

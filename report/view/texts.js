@@ -5,7 +5,7 @@ const FIRST = ["tile", "source", "cuda", "asm", "llvm", "loop", "kernel", "sass"
 const WIDTH = 400; // pixels that a column should have
 
 function drawTexts(parent) {
-  const room = Math.max(1, Math.floor(document.documentElement.clientWidth / WIDTH));
+  const room = Math.max(2, Math.floor(document.documentElement.clientWidth / WIDTH));
   const ranked = FIRST.map(levelNamed).filter((level) => level >= 0 && levels[level].lines.length);
   const others = levels.map((_, level) => level).filter((level) => !ranked.includes(level) && levels[level].lines.length);
   const chosen = new Set([...ranked, ...others].slice(0, room));
@@ -17,6 +17,7 @@ function drawTexts(parent) {
       change: (event) => {
         columns[index].element.hidden = !event.target.checked;
         if (event.target.checked) fillColumn(columns[index], linesOf(state.kernel)[index]);
+        setHeight(frame, columns);
         remark(columns, true);
       },
     }), level.title));
@@ -33,6 +34,7 @@ function drawTexts(parent) {
   on("kernel", () => {
     const own = linesOf(state.kernel);
     columns.forEach((column, level) => { if (!column.element.hidden) fillColumn(column, own[level]); });
+    setHeight(frame, columns);
   });
   on("mark", () => {
     pin.hidden = !state.pinned;
@@ -42,6 +44,12 @@ function drawTexts(parent) {
 
 function fillColumn(column, own) {
   column.fill(shownLines(column.level, own), own);
+}
+
+/** All columns are as high as the longest needs, or as the page lets them be. */
+function setHeight(frame, columns) {
+  const most = Math.max(0, ...columns.filter((column) => !column.element.hidden).map((column) => column.shown.length));
+  frame.style.setProperty("--lines", most);
 }
 
 /** Gives each column its marks. With `seek`, the columns other than the marked line's scroll to them. */

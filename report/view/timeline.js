@@ -2,14 +2,16 @@
 
 const BAR = 16; // pixels
 const ZOOMS = [1, 2, 4, 8, 16, 32];
-const TIME = { left: 190, width: 1000, top: 24 };
+const NAMES = 170; // pixels of the rows' names
+const TOP = 24;
 
 function drawTimeline(parent) {
   const body = el("div", {});
   parent.append(section("timeline", 3, "Timeline", body));
   on("kernel", () => {
     const { timeline } = data.kernels[state.kernel];
-    body.replaceChildren(...(timeline ? oneTimeline(`kernels.${state.kernel}.timeline`, timeline) : [none("This kernel has no pipelined loop.")]));
+    const room = Math.max(420, body.clientWidth - (body.clientWidth > 800 ? NAMES : 0) - 4);
+    body.replaceChildren(...(timeline ? oneTimeline(`kernels.${state.kernel}.timeline`, timeline, room) : [none("This kernel has no pipelined loop.")]));
   });
 }
 
@@ -27,10 +29,10 @@ function lanesOf(timeline) {
   return { lanes, counts: ends.map((each) => Math.max(1, each.length)) };
 }
 
-function oneTimeline(path, timeline) {
+function oneTimeline(path, timeline, room) {
   const { lanes, counts } = lanesOf(timeline);
   const tops = [];
-  let y = TIME.top;
+  let y = TOP;
   for (const count of counts) {
     tops.push(y);
     y += count * (BAR + 2) + 8;
@@ -39,13 +41,12 @@ function oneTimeline(path, timeline) {
   const readout = makeReadout("Point at an event, or move with arrow keys; Enter pins its line in the texts.");
   let zoom = 0;
   function draw(focused) {
-    const scale = ((TIME.width - 40) * ZOOMS[zoom]) / Math.max(1, timeline.end);
-    const width = timeline.end * scale + 40;
+    const width = room * ZOOMS[zoom];
+    const scale = (width - 8) / Math.max(1, timeline.end);
     const picture = svg("svg", { width, height: y + 6, role: "group", "aria-label": "Events of the loop over time; the same as a table stands below it" });
     tops.forEach((top, index) => picture.append(svg("rect", { class: index % 2 ? "stripe odd" : "stripe", x: 0, y: top - 4, width, height: counts[index] * (BAR + 2) + 8 })));
     const items = timeline.events.map((_, index) => eventBar(path, timeline, index, tops[timeline.events[index].row] + lanes[index] * (BAR + 2), scale));
-    picture.append(svg("text", { class: "axis", x: 2, y: 13 }, number(`${path}.events.0.begin`, "count", "tspan")),
-      svg("text", { class: "axis end", x: timeline.end * scale, y: 13 }, number(`${path}.end`, "count", "tspan"), " ", words(`${path}.unit`, "", "svg:tspan")), ...items);
+    picture.append(...timeTicks(timeline.end, scale, y), ...items);
     const say = (index) => {
       readout.say(...eventWords(path, timeline, index));
       markEvent(timeline.events[index], false);
@@ -66,12 +67,24 @@ function oneTimeline(path, timeline) {
   const names = el("div", { class: "rows", "aria-hidden": "true" }, timeline.rows.map((_, index) =>
     el("div", { style: { top: `${tops[index] - 2}px` } }, words(`${path}.rows.${index}`))));
   return [
-    el("p", {}, "Loop ", lineButton("kernel", timeline.line, words(`${path}.loop`, "", "code")), ", over ", words(`${path}.unit`),
-      " that one block has begun. ",
+    el("p", {}, "Loop ", lineButton("kernel", timeline.line, words(`${path}.loop`, "", "code")), ", over ", number(`${path}.end`, "count"), " ", words(`${path}.unit`), ". ",
       el("button", { type: "button", click: change(-1), "aria-label": "Zoom out" }, "−"), " ",
       el("button", { type: "button", click: change(1), "aria-label": "Zoom in" }, "+")),
     el("div", { class: "with-rows" }, names, frame), readout.element, eventTable(path, timeline),
   ];
+}
+
+/** Lines at round numbers of the clock, some 90 pixels apart or more. */
+function timeTicks(end, scale, bottom) {
+  const rough = 10 ** Math.floor(Math.log10(90 / scale));
+  const step = Math.max(1, rough * ([1, 2, 5].find((times) => rough * times * scale >= 90) || 10));
+  const ticks = [];
+  for (let time = 0; time <= end; time += step) {
+    const x = time * scale;
+    ticks.push(svg("line", { class: "thin", x1: x, x2: x, y1: TOP - 4, y2: bottom }),
+      svg("text", { class: time ? "tick middle" : "tick", x: x + (time ? 0 : 2), y: 13 }, String(time)));
+  }
+  return ticks;
 }
 
 function markEvent(event, pin) {
@@ -87,8 +100,7 @@ function eventBar(path, timeline, index, top, scale) {
   const kind = event.turn === null ? "no-turn" : event.turn % 2 ? "turn-odd" : "turn-even";
   const item = svg("g", { class: `event ${kind}`, role: "button" }, svg("rect", { x, y: top, width, height: BAR, rx: 2 }));
   item.setAttribute("aria-label", event.name);
-  // A monospaced letter is some seven pixels wide.
-  if (event.name.length * 6.7 + 8 < width) item.append(svg("text", { class: "label", x: x + 4, y: top + BAR - 4 }, words(`${path}.events.${index}.name`, "", "svg:tspan")));
+  if (event.name.length * LETTER + 8 < width) item.append(svg("text", { class: "label", x: x + 4, y: top + BAR - 4 }, words(`${path}.events.${index}.name`, "", "svg:tspan")));
   return item;
 }
 

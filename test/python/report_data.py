@@ -22,7 +22,7 @@ GPU_TEXTS = {
     "torch": """
         | builtin.module {
         |   func.func @main(%x: tensor<64x512xf32>, %w: tensor<512x256xf32>) -> tensor<64x256xf32> {
-        norm|     %norm = torch.layer_norm %x, none, none {normalized_shape = [512]} : (tensor<64x512xf32>) -> ()
+        norm|     %norm = torch.layer_norm %x, none, none {normalized_shape = [512]}
         mm|     %matmul = torch.matmul %norm, %w : (tensor<64x512xf32>, tensor<512x256xf32>)
         gelu|     %gelu = torch.gelu %matmul : (tensor<64x256xf32>) -> tensor<64x256xf32>
         |     func.return %gelu : tensor<64x256xf32>
@@ -141,7 +141,9 @@ def stages(texts: Mapping[str, str]) -> list[dict[str, Any]]:
         kernels: dict[str, list[list[int]]] = {}
         for line, (head, _) in enumerate(rows):
             if kernel := head.partition("@")[2]:
-                kernels.setdefault(HOSTILE if kernel == "k_x" else kernel, []).append([line, line + 1])
+                kernels.setdefault(HOSTILE if kernel == "k_x" else kernel, []).append(
+                    [line, line + 1]
+                )
         title, language = LEVELS[name]
         lines = [line[1:] for _, line in rows]
         made.append(
@@ -154,9 +156,25 @@ def stages(texts: Mapping[str, str]) -> list[dict[str, Any]]:
     return made
 
 
-def access(operation: str, memory: str, space: str, line: int | None, **others: Any) -> dict[str, Any]:
-    known = {"element_bytes": 4, "width": 1, "cost": None, "least": None, "lanes": None, "stride": None}
-    return {"operation": operation, "memory": memory, "space": space, "line": line, **known, **others}
+def access(
+    operation: str, memory: str, space: str, line: int | None, **others: Any
+) -> dict[str, Any]:
+    known = {
+        "element_bytes": 4,
+        "width": 1,
+        "cost": None,
+        "least": None,
+        "lanes": None,
+        "stride": None,
+    }
+    return {
+        "operation": operation,
+        "memory": memory,
+        "space": space,
+        "line": line,
+        **known,
+        **others,
+    }
 
 
 def kernel(name: str, **others: Any) -> dict[str, Any]:
@@ -173,7 +191,9 @@ def timeline() -> dict[str, Any]:
     rows = ["copies to shared memory", "products", "waits", "barriers", "loads", "stores"]
     events: list[dict[str, Any]] = []
 
-    def event(row: int, name: str, begin: int, end: int, line: int | None, turn: int | None) -> None:
+    def event(
+        row: int, name: str, begin: int, end: int, line: int | None, turn: int | None
+    ) -> None:
         events.append(
             {"row": row, "name": name, "begin": begin, "end": end, "line": line, "turn": turn}
         )
@@ -185,10 +205,19 @@ def timeline() -> dict[str, Any]:
         event(3, "kernel.barrier", now + 88, now + 91, 9, turn)
         event(1, "kernel.mma", now + 91, now + 119, 10, turn)
     event(5, "loop.store out", 400, 409, 13, None)
-    return {"loop": "k", "line": 6, "unit": "operations", "end": 413, "rows": rows, "events": events}
+    return {
+        "loop": "k",
+        "line": 6,
+        "unit": "operations",
+        "end": 413,
+        "rows": rows,
+        "events": events,
+    }
 
 
-def step(name: str, reason: str, line: str | None = None, diff: list[str] | None = None) -> dict[str, Any]:
+def step(
+    name: str, reason: str, line: str | None = None, diff: list[str] | None = None
+) -> dict[str, Any]:
     return {"pass": name, "fired": line is not None, "reason": reason, "line": line, "diff": diff}
 
 
@@ -208,8 +237,16 @@ GPU_KERNELS = [
         occupancy={"blocks": 8, "limit": "threads", "threads": 2048, "share": 1.0},
         steps=[step("cooperative-reduce", "rows of 512", "cooperative-reduce{lanes=32}")],
         accesses=[
-            access("kernel.vector_load", "x", "global", 2, width=4, cost=16, least=16,
-                   lanes=[16 * lane for lane in range(32)]),
+            access(
+                "kernel.vector_load",
+                "x",
+                "global",
+                2,
+                width=4,
+                cost=16,
+                least=16,
+                lanes=[16 * lane for lane in range(32)],
+            ),
             access("loop.load", "index", "global", None),
         ],
     ),
@@ -232,21 +269,57 @@ GPU_KERNELS = [
         },
         occupancy={"blocks": 4, "limit": "registers", "threads": 512, "share": 0.25},
         steps=[
-            step("stage-inputs", "w is read by 64 threads", "stage{memory=w to=shared}",
-                 ["@ 4", "  scf.for %k = %c0 to %c512 {", "-   %b = loop.load %w[%k, %j]",
-                  "+   tile.copy %w[%k, %j] to %w_shared", "+   %b = loop.load %w_shared[%k, %j]", "  }"]),
+            step(
+                "stage-inputs",
+                "w is read by 64 threads",
+                "stage{memory=w to=shared}",
+                [
+                    "@ 4",
+                    "  scf.for %k = %c0 to %c512 {",
+                    "-   %b = loop.load %w[%k, %j]",
+                    "+   tile.copy %w[%k, %j] to %w_shared",
+                    "+   %b = loop.load %w_shared[%k, %j]",
+                    "  }",
+                ],
+            ),
             step("tensor-cores", "the elements are f32, and precision is not lowered"),
-            step("pipeline-k-outer", "copies take as long as products", "pipeline{stages=3}",
-                 ["@ 9", "- scf.for %k", "+ scf.for %k {pipelined = 3}"]),
+            step(
+                "pipeline-k-outer",
+                "copies take as long as products",
+                "pipeline{stages=3}",
+                ["@ 9", "- scf.for %k", "+ scf.for %k {pipelined = 3}"],
+            ),
             step("form-clusters", "<i>no</i> block shares its inputs"),
         ],
         accesses=[
-            access("tile.copy", "w", "global", 8, width=4, cost=16, least=16,
-                   lanes=[1024 * (lane // 4) + 16 * (lane % 4) for lane in range(32)]),
-            access("loop.load", "w_shared", "shared", 9, cost=8, least=1,
-                   lanes=[64 * lane + 4 * (lane // 16) for lane in range(32)]),
-            access("loop.store", "out", "global", 13, cost=32, least=4,
-                   lanes=[None if lane == 31 else 256 * lane for lane in range(32)]),
+            access(
+                "tile.copy",
+                "w",
+                "global",
+                8,
+                width=4,
+                cost=16,
+                least=16,
+                lanes=[1024 * (lane // 4) + 16 * (lane % 4) for lane in range(32)],
+            ),
+            access(
+                "loop.load",
+                "w_shared",
+                "shared",
+                9,
+                cost=8,
+                least=1,
+                lanes=[64 * lane + 4 * (lane // 16) for lane in range(32)],
+            ),
+            access(
+                "loop.store",
+                "out",
+                "global",
+                13,
+                cost=32,
+                least=4,
+                lanes=[None if lane == 31 else 256 * lane for lane in range(32)],
+            ),
         ],
         timeline=timeline(),
     ),
@@ -257,17 +330,29 @@ GPU_KERNELS = [
 def gpu_graph() -> dict[str, Any]:
     x, norm, out = "64x512xf32", "64x512xf32", "64x256xf32"
     nodes = [
-        ("input", "x", x, 131072), ("parameter", "w", "512x256xf32", 524288),
-        ("kernel", "k_norm", None, None), ("kernel", "k_mm", None, None),
-        ("kernel", "k_mm", None, None), ("call", "aten.sort", None, None),
-        ("kernel", HOSTILE, None, None), ("constant", "two", "f32", 4),
-        ("result", "gelu", out, 65536), ("result", "order", out, None),
+        ("input", "x", x, 131072),
+        ("parameter", "w", "512x256xf32", 524288),
+        ("kernel", "k_norm", None, None),
+        ("kernel", "k_mm", None, None),
+        ("kernel", "k_mm", None, None),
+        ("call", "aten.sort", None, None),
+        ("kernel", HOSTILE, None, None),
+        ("constant", "two", "f32", 4),
+        ("result", "gelu", out, 65536),
+        ("result", "order", out, None),
     ]
     edges = [
-        (0, 2, "x", x, 131072), (2, 3, "norm", norm, 131072), (1, 3, "w", "512x256xf32", 524288),
-        (3, 4, "gelu", out, 65536), (1, 4, "w", "512x256xf32", 524288), (4, 5, "gelu_1", out, 65536),
-        (7, 6, "two", "f32", 4), (5, 6, "sorted", out, 65536), (2, 6, "norm", norm, 131072),
-        (4, 8, "gelu_1", out, 65536), (6, 9, "order", out, None),
+        (0, 2, "x", x, 131072),
+        (2, 3, "norm", norm, 131072),
+        (1, 3, "w", "512x256xf32", 524288),
+        (3, 4, "gelu", out, 65536),
+        (1, 4, "w", "512x256xf32", 524288),
+        (4, 5, "gelu_1", out, 65536),
+        (7, 6, "two", "f32", 4),
+        (5, 6, "sorted", out, 65536),
+        (2, 6, "norm", norm, 131072),
+        (4, 8, "gelu_1", out, 65536),
+        (6, 9, "order", out, None),
     ]
     return {
         "nodes": [
@@ -286,31 +371,56 @@ def timing(name: str, seconds: float, *children: dict[str, Any]) -> dict[str, An
 
 
 COMPILE = timing(
-    "deplo.compile", 1.9,
+    "deplo.compile",
+    1.9,
     timing("torch.export", 0.8),
     timing("torch-to-tensor", 0.2, timing("decompose-torch", 0.12), timing("cse", 0.05)),
-    timing("loop-to-tile", 0.7, timing("stage-inputs", 0.31, timing("prove", 0.2)), timing("tileify", 0.00005)),
+    timing(
+        "loop-to-tile",
+        0.7,
+        timing("stage-inputs", 0.31, timing("prove", 0.2)),
+        timing("tileify", 0.00005),
+    ),
 )
 
 
-def buffer(name: str, type: str, size: int | None, offset: int | None, first: int, last: int) -> dict[str, Any]:
-    return {"name": name, "type": type, "bytes": size, "offset": offset, "first": first, "last": last}
+def buffer(
+    name: str, type: str, size: int | None, offset: int | None, first: int, last: int
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": type,
+        "bytes": size,
+        "offset": offset,
+        "first": first,
+        "last": last,
+    }
 
 
 def gpu() -> dict[str, Any]:
     """A GPU's program: a pipelined product, conflicts, hostile texts, a call, a run."""
     source = [
-        "class MLP(nn.Module):", "    def forward(self, x):", "        # <img src=x onerror=alert(2)>",
-        "        h = F.layer_norm(x, (512,))", "        h = h @ self.w", "        return F.gelu(h)",
+        "class MLP(nn.Module):",
+        "    def forward(self, x):",
+        "        # <img src=x onerror=alert(2)>",
+        "        h = F.layer_norm(x, (512,))",
+        "        h = h @ self.w",
+        "        return F.gelu(h)",
     ]
     return {
         "version": 1,
         "program": "model.py:MLP <b>&amp;</b>",
         "deplo": "0.1.0",
         "target": {
-            **{"name": "sm_90a", "gpu": True, "description": "H100 SXM", "bytes_per_second": 3.35e12},
+            **{
+                "name": "sm_90a",
+                "gpu": True,
+                "description": "H100 SXM",
+                "bytes_per_second": 3.35e12,
+            },
             "peaks": [
-                {"name": "f32", "per_second": 6.7e13}, {"name": "wgmma bf16", "per_second": 9.9e14}
+                {"name": "f32", "per_second": 6.7e13},
+                {"name": "wgmma bf16", "per_second": 9.9e14},
             ],
             "source": "data sheet",
         },
@@ -331,13 +441,33 @@ def gpu() -> dict[str, Any]:
         },
         "compile": COMPILE,
         "decisions": [
-            {"pass": "fuse-loops", "kernel": "k_norm", "fired": False, "reason": "k_mm reads it 4 times"},
-            {"pass": "fuse-loops", "kernel": "k_mm", "fired": True, "reason": "gelu is elementwise"},
-            {"pass": "tensor-cores", "kernel": "k_mm", "fired": False, "reason": "<script>alert(3)</script>"},
+            {
+                "pass": "fuse-loops",
+                "kernel": "k_norm",
+                "fired": False,
+                "reason": "k_mm reads it 4 times",
+            },
+            {
+                "pass": "fuse-loops",
+                "kernel": "k_mm",
+                "fired": True,
+                "reason": "gelu is elementwise",
+            },
+            {
+                "pass": "tensor-cores",
+                "kernel": "k_mm",
+                "fired": False,
+                "reason": "<script>alert(3)</script>",
+            },
             {"pass": "cse", "kernel": None, "fired": True, "reason": "two constants are one"},
         ],
         "calls": [{"operator": "aten.sort", "count": 1, "reason": "stable=True with 3 axes"}],
-        "run": {"seconds": 1.2e-3, "eager_seconds": 2.4e-3, "largest_difference": 1e-7, "agrees": True},
+        "run": {
+            "seconds": 1.2e-3,
+            "eager_seconds": 2.4e-3,
+            "largest_difference": 1e-7,
+            "agrees": True,
+        },
     }
 
 
@@ -365,12 +495,19 @@ def cpu() -> dict[str, Any]:
         **gpu(),
         "program": "model.py:MLP",
         "target": {
-            **{"name": "cpu", "gpu": False, "description": "", "bytes_per_second": None, "peaks": []},
+            **{
+                "name": "cpu",
+                "gpu": False,
+                "description": "",
+                "bytes_per_second": None,
+                "peaks": [],
+            },
             "source": "measured on this machine",
         },
         "stages": stages(texts),
         "kernels": [
-            kernel("k_norm", cost=cost, threads=1, accesses=accesses), kernel("k_mm", threads=1),
+            kernel("k_norm", cost=cost, threads=1, accesses=accesses),
+            kernel("k_mm", threads=1),
             kernel(HOSTILE, blocks="n", threads=1),
         ],
         "run": None,

@@ -28,7 +28,8 @@ FOREIGN = {
     "transformers": {"frontend", "tools"},
     "xdsl": {
         *("index", "dialects", "codegen", "analysis", "passes", "interpreter"),
-        *("frontend", "lazy", "onnx_import", "tools", "tune", "universe", "execution", "report"),
+        *("frontend", "lazy", "onnx_import", "report", "tools", "tune", "universe"),
+        "execution",
         *("program", "program_cache", "program_kernels", "program_passes", "program_stages"),
         "program_texts",
     },
