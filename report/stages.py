@@ -249,6 +249,6 @@ def _steps(
 
 
 def _diff(before: list[str], after: list[str]) -> list[str]:
-    """The changes between two texts: `@ LINE` of the first begins a hunk, a space, - or + each of its lines."""
+    """The changes between two texts: `@ LINE` of the first begins a hunk, a space, - or + each line."""
     changes = list(difflib.unified_diff(before, after, n=CONTEXT, lineterm=""))[2:]
     return [f"@ {_HUNK.sub('', each)}" if each.startswith("@@") else each for each in changes]

@@ -298,9 +298,14 @@ PROGRAMS = {
 }
 
 
+ON_GPUS = ("nothing", "a size that changes", "a call", "attention")
+
+
 @pytest.mark.filterwarnings("ignore::deplo.errors.FallbackWarning")
-@pytest.mark.parametrize("target", ["cpu", "sm_90a"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [*((name, "cpu") for name in PROGRAMS), *((name, "sm_90a") for name in ON_GPUS)],
+)
 def test_programs_of_any_kind_have_a_report(name, target):
     program, arguments, options = PROGRAMS[name]
     compiled, data = reported(program, arguments, target, **options)
