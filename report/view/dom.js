@@ -116,11 +116,12 @@ function emit(event) {
 /** Selects a kernel everywhere, and names it in the address. */
 function selectKernel(index) {
   if (index === state.kernel || !data.kernels[index]) return;
+  const first = state.kernel < 0;
   state.kernel = index;
   state.mark = null;
   state.pinned = false;
   const hash = `#${encodeURIComponent(data.kernels[index].name)}`;
-  if (location.hash !== hash) history.replaceState(null, "", hash);
+  if (location.hash !== hash) history[first ? "replaceState" : "pushState"](null, "", hash);
   emit("kernel");
   emit("mark");
 }

@@ -2,7 +2,7 @@
 
 const BAR = 16; // pixels
 const ZOOMS = [1, 2, 4, 8, 16, 32];
-const NAMES = 170; // pixels of the rows' names
+const NAMES = { wide: 170, narrow: 96 }; // pixels of the rows' names; page.css says the same
 const TOP = 24;
 
 function drawTimeline(parent) {
@@ -10,7 +10,8 @@ function drawTimeline(parent) {
   parent.append(section("timeline", 3, "Timeline", body));
   on("kernel", () => {
     const { timeline } = data.kernels[state.kernel];
-    const room = Math.max(420, body.clientWidth - (body.clientWidth > 800 ? NAMES : 0) - 4);
+    const names = window.innerWidth > 900 ? NAMES.wide : NAMES.narrow;
+    const room = Math.max(360, body.clientWidth - names - 4);
     body.replaceChildren(
       ...(timeline
         ? oneTimeline(`kernels.${state.kernel}.timeline`, timeline, room)
@@ -45,7 +46,7 @@ function oneTimeline(path, timeline, room) {
   }
   const frame = el("div", { class: "scroll timeline", tabindex: -1 });
   const readout = makeReadout(
-    "Point at an event, or move with arrow keys; Enter goes to its line in the texts.",
+    "Point at an event, or move with arrow keys; Enter goes to its line, + and - zoom.",
   );
   let zoom = 0;
   function draw(focused) {
@@ -88,16 +89,21 @@ function oneTimeline(path, timeline, room) {
       x: ((event.begin + event.end) / 2) * scale,
       y: (tops[event.row] + lanes[index] * (BAR + 2)) * 4,
     }));
-    roving(picture, items, (key, from) => nearest(places, from, key), focused);
+    roving(picture, items, (key, from) => nearest(places, from, key), Math.max(0, focused));
     frame.replaceChildren(picture);
+    if (focused >= 0) items[focused].focus({ preventScroll: true });
   }
-  draw(0);
-  const change = (by) => () => {
+  draw(-1);
+  function change(by) {
     const middle = (frame.scrollLeft + frame.clientWidth / 2) / ZOOMS[zoom];
     zoom = Math.max(0, Math.min(ZOOMS.length - 1, zoom + by));
-    draw(0);
+    draw([...frame.querySelectorAll(".event")].indexOf(document.activeElement));
     frame.scrollLeft = middle * ZOOMS[zoom] - frame.clientWidth / 2;
-  };
+  }
+  frame.addEventListener("keydown", (event) => {
+    const by = { "+": 1, "=": 1, "-": -1 }[event.key];
+    if (by && !event.ctrlKey && !event.metaKey) change(by);
+  });
   const names = el(
     "div",
     { class: "rows", "aria-hidden": "true" },
@@ -116,9 +122,9 @@ function oneTimeline(path, timeline, room) {
       " ",
       words(`${path}.unit`),
       ". ",
-      el("button", { type: "button", click: change(-1), "aria-label": "Zoom out" }, "−"),
+      el("button", { type: "button", click: () => change(-1), "aria-label": "Zoom out" }, "−"),
       " ",
-      el("button", { type: "button", click: change(1), "aria-label": "Zoom in" }, "+"),
+      el("button", { type: "button", click: () => change(1), "aria-label": "Zoom in" }, "+"),
     ),
     el("div", { class: "with-rows" }, names, frame),
     readout.element,

@@ -177,6 +177,9 @@ def test_a_click_on_a_kernel_selects_it_everywhere(report):
     assert report.selected() == "k_norm"
     report.page.click("#bar [aria-label='Next kernel']")
     assert report.selected() == "k_mm"
+    report.page.go_back()
+    report.page.wait_for_function("() => location.hash === '#k_norm'")
+    assert report.selected() == "k_norm"
 
 
 CROSSINGS = """() => {
@@ -288,6 +291,23 @@ def test_events_and_accesses_mark_their_lines(report):
     assert (
         report.page.inner_text(".line.main").strip().endswith("%a = loop.load %w_shared[%lane, %k]")
     )
+
+
+def test_a_timeline_is_zoomed_by_keys(report):
+    report.page.select_option("#kernel-choice", "1")
+    report.page.focus(".event")
+    report.page.keyboard.press("ArrowRight")
+    name = report.page.inner_text("#timeline .readout")
+    assert name.startswith("copies to shared memory: kernel.async_copy w_shared, from 43 to 128")
+    width = report.js("() => document.querySelector('.timeline svg').width.baseVal.value")
+    report.page.keyboard.press("+")
+    assert (
+        report.js("() => document.querySelector('.timeline svg').width.baseVal.value") == 2 * width
+    )
+    assert report.page.inner_text("#timeline .readout") == name
+    report.page.keyboard.press("Enter")
+    assert report.page.inner_text(".line.main.pinned code").strip().startswith("kernel.async_copy")
+    assert report.js("() => document.activeElement.closest('.column').dataset.level") == "5"
 
 
 def test_turns_and_sectors_are_pictured(report):
