@@ -36,7 +36,9 @@ function format(value, unit) {
   if (value === 0) return unit === "seconds" ? "0 s" : unit === "bytes" ? "0 B" : "0";
   if (unit === "count") return value.toLocaleString("en", { maximumFractionDigits: 2 });
   if (unit === "share") return `${digits(value * 100)} %`;
-  if (unit === "plain") return String(Number(value.toPrecision(3)));
+  if (unit === "plain") {
+    return Math.abs(value) < 1e-3 ? value.toExponential(2) : String(Number(value.toPrecision(3)));
+  }
   if (unit === "seconds") {
     const [scale, name] =
       SECONDS.find(([least]) => Math.abs(value) >= least * 0.9995) || SECONDS[4];

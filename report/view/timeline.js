@@ -15,9 +15,14 @@ function drawTimeline(parent) {
     body.replaceChildren(
       ...(timeline
         ? oneTimeline(`kernels.${state.kernel}.timeline`, timeline, room)
-        : [none("This kernel has no pipelined loop.")]),
+        : [noTimeline(`kernels.${state.kernel}.no_timeline`)]),
     );
   });
+}
+
+function noTimeline(path) {
+  const why = at(path) ? [": ", words(path)] : null;
+  return el("p", { class: "none" }, "This kernel has no timeline", why, ".");
 }
 
 /** Lanes of each row, so that events which overlap stand below one another: for each event its lane. */
