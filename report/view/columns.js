@@ -12,14 +12,26 @@ function makeColumn(level, move) {
   const { title, language } = levels[level];
   const id = fresh("column");
   const inside = el("div", { class: "inside" });
-  const view = el("div", {
-    class: "lines", tabindex: 0, role: "listbox", "aria-label": `${title}, lines`, "aria-describedby": "texts-keys",
-  }, inside);
+  const view = el(
+    "div",
+    {
+      class: "lines",
+      tabindex: 0,
+      role: "listbox",
+      "aria-label": `${title}, lines`,
+      "aria-describedby": "texts-keys",
+    },
+    inside,
+  );
   const strip = el("div", { class: "strip", "aria-hidden": "true" });
   const empty = none("The kernel has no lines here.");
   const name = el("h4", { id }, title);
-  const element = el("div", { class: "column", role: "group", "aria-labelledby": id, "data-level": level }, name,
-    el("div", { class: "frame" }, view, strip, empty));
+  const element = el(
+    "div",
+    { class: "column", role: "group", "aria-labelledby": id, "data-level": level },
+    name,
+    el("div", { class: "frame" }, view, strip, empty),
+  );
   const column = { level, element, view, shown: [], current: 0, own: new Set(), marks: new Set() };
   let drawn = new Map();
   let waiting = false;
@@ -28,11 +40,20 @@ function makeColumn(level, move) {
   column.fill = (lines, own) => {
     column.own = own;
     column.shown = withGaps(level, lines);
-    column.current = Math.max(0, column.shown.findIndex((line) => own.has(line)));
-    const longest = column.shown.reduce((most, line) => Math.max(most, line < 0 ? 0 : levels[level].lines[line].length), 0);
+    column.current = Math.max(
+      0,
+      column.shown.findIndex((line) => own.has(line)),
+    );
+    const longest = column.shown.reduce(
+      (most, line) => Math.max(most, line < 0 ? 0 : levels[level].lines[line].length),
+      0,
+    );
     inside.style.height = `${column.shown.length * LINE}px`;
     inside.style.width = `${Math.min(longest, 2000) + 9}ch`;
-    element.classList.toggle("partial", lines.some((line) => own.has(line)) && lines.some((line) => !own.has(line)));
+    element.classList.toggle(
+      "partial",
+      lines.some((line) => own.has(line)) && lines.some((line) => !own.has(line)),
+    );
     empty.hidden = column.shown.length > 0;
     redraw();
     view.scrollTop = Math.max(0, column.current - 2) * LINE;
@@ -51,7 +72,9 @@ function makeColumn(level, move) {
     const first = column.shown.findIndex((line) => marks.has(line));
     if (first < 0) return;
     const [top, bottom] = [view.scrollTop, view.scrollTop + view.clientHeight - LINE];
-    const sees = column.shown.some((line, index) => marks.has(line) && index * LINE >= top && index * LINE <= bottom);
+    const sees = column.shown.some(
+      (line, index) => marks.has(line) && index * LINE >= top && index * LINE <= bottom,
+    );
     if (!sees) view.scrollTop = Math.max(0, first - 3) * LINE;
   };
 
@@ -64,7 +87,10 @@ function makeColumn(level, move) {
   function draw() {
     waiting = false;
     const first = Math.max(0, Math.floor(view.scrollTop / LINE) - SPARE);
-    const end = Math.min(column.shown.length, Math.ceil((view.scrollTop + (view.clientHeight || 400)) / LINE) + SPARE);
+    const end = Math.min(
+      column.shown.length,
+      Math.ceil((view.scrollTop + (view.clientHeight || 400)) / LINE) + SPARE,
+    );
     for (const [index, each] of drawn) {
       if (index >= first && index < end) continue;
       each.remove();
@@ -100,7 +126,8 @@ function makeColumn(level, move) {
     column.current = to;
     const top = to * LINE;
     if (top < view.scrollTop) view.scrollTop = top;
-    else if (top + LINE > view.scrollTop + view.clientHeight) view.scrollTop = top + LINE - view.clientHeight;
+    else if (top + LINE > view.scrollTop + view.clientHeight)
+      view.scrollTop = top + LINE - view.clientHeight;
     draw();
     markLine({ level, line: column.shown[to] });
     for (const [at, each] of drawn) dress(each, at);
@@ -134,12 +161,17 @@ function makeColumn(level, move) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const page = Math.max(1, Math.floor(view.clientHeight / LINE) - 1);
     const to = {
-      ArrowUp: column.current - 1, ArrowDown: column.current + 1, PageUp: column.current - page,
-      PageDown: column.current + page, Home: 0, End: column.shown.length - 1,
+      ArrowUp: column.current - 1,
+      ArrowDown: column.current + 1,
+      PageUp: column.current - page,
+      PageDown: column.current + page,
+      Home: 0,
+      End: column.shown.length - 1,
     }[event.key];
     if (to !== undefined) go(to);
     else if (event.key === "ArrowLeft" || event.key === "ArrowRight") move(event.key, column);
-    else if (event.key === "Enter" || event.key === " ") markLine({ level, line: column.shown[column.current] }, true);
+    else if (event.key === "Enter" || event.key === " ")
+      markLine({ level, line: column.shown[column.current] }, true);
     else if (event.key === "Escape") unpin();
     else return;
     event.preventDefault();
@@ -162,7 +194,8 @@ function withGaps(level, lines) {
   const shown = [];
   lines.forEach((line, index) => {
     const source = level ? null : levels[0].places[line].source;
-    if (!level && (!index || levels[0].places[lines[index - 1]].source !== source)) shown.push(-2 - source);
+    if (!level && (!index || levels[0].places[lines[index - 1]].source !== source))
+      shown.push(-2 - source);
     else if (index && line !== lines[index - 1] + 1) shown.push(-1);
     shown.push(line);
   });
@@ -171,7 +204,12 @@ function withGaps(level, lines) {
 
 function drawLine(level, line, language, id) {
   if (line === -1) return el("div", { class: "line gap", role: "presentation", id }, "⋯");
-  if (line < 0) return el("div", { class: "line gap file", role: "presentation", id }, fileName(`sources.${-2 - line}.file`));
+  if (line < 0)
+    return el(
+      "div",
+      { class: "line gap file", role: "presentation", id },
+      fileName(`sources.${-2 - line}.file`),
+    );
   const place = level ? null : levels[0].places[line];
   const name = place ? data.sources[place.source].first + place.line : line;
   return el(
@@ -192,6 +230,9 @@ function drawStrip(strip, column) {
     if (last && last.end >= index - column.shown.length / 200) last.end = index + 1;
     else ticks.push((last = { begin: index, end: index + 1 }));
   });
-  strip.replaceChildren(...ticks.map(({ begin, end }) =>
-    el("i", { style: { top: `${begin * height}%`, height: `${(end - begin) * height}%` } })));
+  strip.replaceChildren(
+    ...ticks.map(({ begin, end }) =>
+      el("i", { style: { top: `${begin * height}%`, height: `${(end - begin) * height}%` } }),
+    ),
+  );
 }

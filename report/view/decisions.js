@@ -4,9 +4,19 @@ const SHOWN = 150; // rows that are drawn at once
 
 function drawDecisions(main) {
   const body = el("tbody", {});
-  const text = el("input", { type: "search", id: "filter", autocomplete: "off", input: () => draw(SHOWN) });
-  const outcome = el("select", { id: "outcome", change: () => draw(SHOWN) },
-    el("option", { value: "" }, "all"), el("option", { value: "fired" }, "fired"), el("option", { value: "declined" }, "declined"));
+  const text = el("input", {
+    type: "search",
+    id: "filter",
+    autocomplete: "off",
+    input: () => draw(SHOWN),
+  });
+  const outcome = el(
+    "select",
+    { id: "outcome", change: () => draw(SHOWN) },
+    el("option", { value: "" }, "all"),
+    el("option", { value: "fired" }, "fired"),
+    el("option", { value: "declined" }, "declined"),
+  );
   const mine = el("input", { type: "checkbox", id: "mine", change: () => draw(SHOWN) });
   const status = el("p", { class: "hint", role: "status" });
   const more = el("button", { type: "button", hidden: true }, "Show more");
@@ -19,13 +29,45 @@ function drawDecisions(main) {
     more.hidden = found.length <= most;
     status.textContent = found.length ? "" : "No decision matches.";
   }
-  main.append(section("decisions", 2, "Decisions",
-    el("div", { class: "filters" }, el("label", { for: "filter" }, "Filter"), text, el("label", { for: "outcome" }, "Outcome"), outcome,
-      el("label", {}, mine, "of the selected kernel")),
-    el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Decisions" },
-      el("table", { class: "decisions" }, el("caption", { class: "hidden" }, "Decisions of all passes"),
-        el("thead", {}, el("tr", {}, ["pass", "kernel", "outcome", "reason"].map((head) => el("th", { scope: "col" }, head)))), body)),
-    status, more));
+  main.append(
+    section(
+      "decisions",
+      2,
+      "Decisions",
+      el(
+        "div",
+        { class: "filters" },
+        el("label", { for: "filter" }, "Filter"),
+        text,
+        el("label", { for: "outcome" }, "Outcome"),
+        outcome,
+        el("label", {}, mine, "of the selected kernel"),
+      ),
+      el(
+        "div",
+        { class: "scroll", tabindex: 0, role: "group", "aria-label": "Decisions" },
+        el(
+          "table",
+          { class: "decisions" },
+          el("caption", { class: "hidden" }, "Decisions of all passes"),
+          el(
+            "thead",
+            {},
+            el(
+              "tr",
+              {},
+              ["pass", "kernel", "outcome", "reason"].map((head) =>
+                el("th", { scope: "col" }, head),
+              ),
+            ),
+          ),
+          body,
+        ),
+      ),
+      status,
+      more,
+    ),
+  );
   on("kernel", () => draw(mine.checked ? SHOWN : shown));
   draw(SHOWN);
 }

@@ -32,13 +32,21 @@ function fresh(prefix) {
 /** A section with a heading, and what it shows. `level` is that of the heading. */
 function section(id, level, title, ...children) {
   const heading = el(`h${level}`, { id: `${id}-title`, tabindex: -1 }, title);
-  return el("section", { id, "aria-labelledby": `${id}-title`, class: `level-${level}` }, heading, ...children);
+  return el(
+    "section",
+    { id, "aria-labelledby": `${id}-title`, class: `level-${level}` },
+    heading,
+    ...children,
+  );
 }
 
 /** A table that scrolls on its own. Columns of figures are aligned to the right. */
 function table(caption, heads, rows, attributes) {
   const figures = heads.map((_, index) => rows.some((each) => isFigure(each.children[index])));
-  for (const each of rows) [...each.children].forEach((cell, index) => cell.classList.toggle("figure", Boolean(figures[index])));
+  for (const each of rows)
+    [...each.children].forEach((cell, index) =>
+      cell.classList.toggle("figure", Boolean(figures[index])),
+    );
   return el(
     "div",
     { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },
@@ -46,23 +54,47 @@ function table(caption, heads, rows, attributes) {
       "table",
       attributes || {},
       el("caption", { class: "hidden" }, caption),
-      el("thead", {}, el("tr", {}, heads.map((head, index) => el("th", { scope: "col", class: figures[index] ? "figure" : null }, head)))),
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          heads.map((head, index) =>
+            el("th", { scope: "col", class: figures[index] ? "figure" : null }, head),
+          ),
+        ),
+      ),
       el("tbody", {}, rows),
     ),
   );
 }
 
 function isFigure(cell) {
-  return Boolean(cell && cell.childNodes.length === 1 && cell.firstElementChild && cell.firstElementChild.matches(".number:not(.unknown)"));
+  return Boolean(
+    cell &&
+    cell.childNodes.length === 1 &&
+    cell.firstElementChild &&
+    cell.firstElementChild.matches(".number:not(.unknown)"),
+  );
 }
 
 function row(...cells) {
-  return el("tr", {}, cells.map((cell) => el("td", {}, cell)));
+  return el(
+    "tr",
+    {},
+    cells.map((cell) => el("td", {}, cell)),
+  );
 }
 
 /** What a picture says, as a table that opens. */
 function alternative(...children) {
-  return el("details", { class: "alternative" }, el("summary", {}, "The same as a table"), ...children);
+  return el(
+    "details",
+    { class: "alternative" },
+    el("summary", {}, "The same as a table"),
+    ...children,
+  );
 }
 
 function none(text) {
@@ -84,11 +116,12 @@ function emit(event) {
 /** Selects a kernel everywhere, and names it in the address. */
 function selectKernel(index) {
   if (index === state.kernel || !data.kernels[index]) return;
+  const first = state.kernel < 0;
   state.kernel = index;
   state.mark = null;
   state.pinned = false;
   const hash = `#${encodeURIComponent(data.kernels[index].name)}`;
-  if (location.hash !== hash) history.replaceState(null, "", hash);
+  if (location.hash !== hash) history[first ? "replaceState" : "pushState"](null, "", hash);
   emit("kernel");
   emit("mark");
 }
@@ -96,7 +129,8 @@ function selectKernel(index) {
 /** Marks a line and its relatives; one that is pinned stays until another is pinned, or it is unpinned. */
 function markLine(mark, pin) {
   if (state.pinned && !pin) return;
-  const same = mark && state.mark && mark.level === state.mark.level && mark.line === state.mark.line;
+  const same =
+    mark && state.mark && mark.level === state.mark.level && mark.line === state.mark.line;
   if (pin && same && state.pinned) {
     state.pinned = false;
   } else {
@@ -116,7 +150,8 @@ function roving(root, items, next, first) {
   const index = (event) => items.indexOf(event.target.closest("[tabindex]"));
   root.addEventListener("focusin", (event) => {
     const found = index(event);
-    if (found >= 0) items.forEach((item, each) => item.setAttribute("tabindex", each === found ? 0 : -1));
+    if (found >= 0)
+      items.forEach((item, each) => item.setAttribute("tabindex", each === found ? 0 : -1));
   });
   root.addEventListener("keydown", (event) => {
     const found = index(event);

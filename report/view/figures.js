@@ -19,7 +19,13 @@ const SCALES = {
   "bytes/s": { base: 1000, names: [" B/s", " kB/s", " MB/s", " GB/s", " TB/s", " PB/s"] },
   "operations/s": { base: 1000, names: THOUSANDS.map((name) => `${name || " "}op/s`) },
 };
-const SECONDS = [[1, " s"], [1e-3, " ms"], [1e-6, " µs"], [1e-9, " ns"], [1e-12, " ps"]];
+const SECONDS = [
+  [1, " s"],
+  [1e-3, " ms"],
+  [1e-6, " µs"],
+  [1e-9, " ns"],
+  [1e-12, " ps"],
+];
 
 function digits(value) {
   return String(Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3)));
@@ -30,9 +36,12 @@ function format(value, unit) {
   if (value === 0) return unit === "seconds" ? "0 s" : unit === "bytes" ? "0 B" : "0";
   if (unit === "count") return value.toLocaleString("en", { maximumFractionDigits: 2 });
   if (unit === "share") return `${digits(value * 100)} %`;
-  if (unit === "plain") return String(Number(value.toPrecision(3)));
+  if (unit === "plain") {
+    return Math.abs(value) < 1e-3 ? value.toExponential(2) : String(Number(value.toPrecision(3)));
+  }
   if (unit === "seconds") {
-    const [scale, name] = SECONDS.find(([least]) => Math.abs(value) >= least * 0.9995) || SECONDS[4];
+    const [scale, name] =
+      SECONDS.find(([least]) => Math.abs(value) >= least * 0.9995) || SECONDS[4];
     return digits(value / scale) + name;
   }
   const { base, names } = SCALES[unit];
@@ -89,7 +98,10 @@ function fileName(path, otherwise) {
   const parts = node.textContent.split("/");
   if (at(path) && parts.length > 3) {
     node.setAttribute("title", at(path));
-    node.textContent = `…${parts.slice(-2).map((part) => `/${part}`).join("")}`;
+    node.textContent = `…${parts
+      .slice(-2)
+      .map((part) => `/${part}`)
+      .join("")}`;
   }
   return node;
 }
@@ -105,7 +117,11 @@ function list(path, otherwise, tag) {
 function bound(index) {
   const value = at(`kernels.${index}.cost.bound`);
   if (!value) return el("span", { class: "unknown" }, "not known");
-  return el("span", { class: `bound ${value === "compute" ? "compute" : "memory"}` }, words(`kernels.${index}.cost.bound`));
+  return el(
+    "span",
+    { class: `bound ${value === "compute" ? "compute" : "memory"}` },
+    words(`kernels.${index}.cost.bound`),
+  );
 }
 
 /** The path of the least time that a kernel can take: that of what bounds it. */
@@ -119,6 +135,8 @@ function facts(pairs) {
   return el(
     "dl",
     { class: "facts" },
-    pairs.filter(Boolean).map(([term, ...values]) => el("div", {}, el("dt", {}, term), el("dd", {}, values))),
+    pairs
+      .filter(Boolean)
+      .map(([term, ...values]) => el("div", {}, el("dt", {}, term), el("dd", {}, values))),
   );
 }

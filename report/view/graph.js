@@ -12,34 +12,70 @@ const BOXES = {
 /** The size of a node's box: as wide as its texts, within limits. */
 function boxOf(node) {
   const { least, most, height } = BOXES[node.kind];
-  const letters = Math.max(node.name.length, node.kind === "kernel" ? 0 : node.kind.length + (node.type || "").length);
+  const letters = Math.max(
+    node.name.length,
+    node.kind === "kernel" ? 0 : node.kind.length + (node.type || "").length,
+  );
   return { width: Math.max(least, Math.min(most, letters * 7.4 + 30)), height };
 }
 
-const KINDS = { input: "input", parameter: "parameter", constant: "constant", call: "call", result: "result" };
+const KINDS = {
+  input: "input",
+  parameter: "parameter",
+  constant: "constant",
+  call: "call",
+  result: "result",
+};
 
 function drawGraph(main) {
   const { nodes, edges } = data.graph;
   const indices = new Map(nodes.map((node, index) => [node.id, index]));
-  const ends = edges.map((edge) => ({ from: indices.get(edge.from), to: indices.get(edge.to) }));
+  const ends = edges.map((edge) => ({
+    name: edge.name,
+    from: indices.get(edge.from),
+    to: indices.get(edge.to),
+  }));
   const ports = portsOf(ends);
   const places = layered(
     nodes.map((node) => ({ ...boxOf(node), source: isSource(node) })),
     ends,
-    (layer) => 34 + 13 * Math.max(0, ...layer.map((item) => (ports[item.index] || []).filter((port) => port.label).length)),
+    (layer) => 34 + 13 * Math.max(0, ...layer.map(({ index }) => named(ports[index] || []).length)),
   );
+  const right = Math.max(...ports.map((own, index) => labelsEnd(places.places[index], own)));
+  const width = Math.max(places.width, right) + 24;
   const picture = svg("svg", {
-    width: places.width + 24, height: places.height + 24, viewBox: `-12 -12 ${places.width + 24} ${places.height + 24}`,
-    role: "group", "aria-label": "Graph of kernels; the same as a table stands below it",
+    width,
+    height: places.height + 24,
+    viewBox: `-12 -12 ${width} ${places.height + 24}`,
+    role: "group",
+    "aria-label": "Graph of kernels; the same as a table stands below it",
   });
   const lines = edges.map((edge, index) => drawEdge(places, ports, ends[index], index));
   const boxes = nodes.map((node, index) => drawNode(node, index, places.places[index]));
   const labels = ports.map((own, index) => drawLabels(places.places[index], own));
   picture.append(svg("g", { class: "edges" }, lines), svg("g", {}, labels), ...boxes);
-  roving(picture, boxes, (key, from) => nearest(places.places, from, key), Math.max(0, nodes.findIndex((node) => node.kind === "kernel")));
+  roving(
+    picture,
+    boxes,
+    (key, from) => nearest(places.places, from, key),
+    Math.max(
+      0,
+      nodes.findIndex((node) => node.kind === "kernel"),
+    ),
+  );
   const frame = el("div", { class: "graph scroll", tabindex: -1 }, picture);
   main.append(
-    section("graph", 2, "Graph of kernels", el("div", { class: "beside" }, el("div", { class: "first" }, frame, edgeTable(ends)), el("div", {}, kernelTable(), drawCalls()))),
+    section(
+      "graph",
+      2,
+      "Graph of kernels",
+      el(
+        "div",
+        { class: "beside" },
+        el("div", { class: "first" }, frame, edgeTable(ends)),
+        el("div", {}, kernelTable(), drawCalls()),
+      ),
+    ),
   );
   on("kernel", () => {
     const { name } = data.kernels[state.kernel];
@@ -48,8 +84,14 @@ function drawGraph(main) {
       box.classList.toggle("selected", chosen);
       if (nodes[index].kind === "kernel") box.setAttribute("aria-pressed", chosen);
     });
-    lines.forEach((line, index) => line.classList.toggle("selected",
-      [ends[index].from, ends[index].to].some((end) => nodes[end].kind === "kernel" && nodes[end].name === name)));
+    lines.forEach((line, index) =>
+      line.classList.toggle(
+        "selected",
+        [ends[index].from, ends[index].to].some(
+          (end) => nodes[end].kind === "kernel" && nodes[end].name === name,
+        ),
+      ),
+    );
     const first = nodes.findIndex((node) => node.kind === "kernel" && node.name === name);
     if (first >= 0) show(frame, places.places[first]);
   });
@@ -62,10 +104,16 @@ function isSource(node) {
 /** Scrolls the frame, and not the page, to a place. */
 function show(frame, place) {
   const margin = 80;
-  if (place.y < frame.scrollTop + margin || place.y > frame.scrollTop + frame.clientHeight - margin) {
+  if (
+    place.y < frame.scrollTop + margin ||
+    place.y > frame.scrollTop + frame.clientHeight - margin
+  ) {
     frame.scrollTop = place.y - frame.clientHeight / 2;
   }
-  if (place.x < frame.scrollLeft + margin || place.x > frame.scrollLeft + frame.clientWidth - margin) {
+  if (
+    place.x < frame.scrollLeft + margin ||
+    place.x > frame.scrollLeft + frame.clientWidth - margin
+  ) {
     frame.scrollLeft = place.x - frame.clientWidth / 2;
   }
 }
@@ -83,7 +131,8 @@ function portsOf(ends) {
     const ports = [...names.values()];
     for (const port of ports) {
       // Inputs and results are named in their boxes.
-      const named = isSource(node) || port.edges.every((each) => nodes[ends[each].to].kind === "result");
+      const named =
+        isSource(node) || port.edges.every((each) => nodes[ends[each].to].kind === "result");
       port.label = named ? null : port.edges[0];
     }
     return ports;
@@ -91,13 +140,15 @@ function portsOf(ends) {
 }
 
 function portX(place, ports, number) {
-  return place.x + (number + 0.5 - ports.length / 2) * Math.min(60, (place.width - 20) / ports.length);
+  return (
+    place.x + (number + 0.5 - ports.length / 2) * Math.min(60, (place.width - 20) / ports.length)
+  );
 }
 
 function drawEdge(places, ports, { from, to }, index) {
   const own = ports[from];
   const number = own.findIndex((port) => port.edges.includes(index));
-  const points = places.paths[index].map((item) => ({ x: item.x, y: item.y }));
+  const points = places.paths[index].map(({ x, y, room }) => ({ x, y, room }));
   const down = points.at(-1).y >= points[0].y ? 1 : -1;
   const [source, target] = [places.places[from], places.places[to]];
   points[0] = { x: portX(source, own, number), y: source.y + (down * source.height) / 2 };
@@ -107,24 +158,46 @@ function drawEdge(places, ports, { from, to }, index) {
   points[last] = { x: target.x + shift, y: target.y - (down * target.height) / 2 };
   const path = curve(points);
   const { x, y } = points[last];
-  return svg("g", { class: "edge" }, svg("path", { d: path }),
-    svg("path", { class: "tip", d: `M${x - 4},${y - down * 7} L${x},${y} L${x + 4},${y - down * 7} Z` }));
+  return svg(
+    "g",
+    { class: "edge" },
+    svg("path", { d: path }),
+    svg("path", {
+      class: "tip",
+      d: `M${x - 4},${y - down * 7} L${x},${y} L${x + 4},${y - down * 7} Z`,
+    }),
+  );
 }
 
-/** A smooth curve through points one below the other: upright at its ends, and towards the neighbours between. */
+/** A line through points one below the other, upright where it passes a layer and where it ends. */
 function curve(points) {
-  const lean = points.map((_, index) => {
-    if (index === 0 || index === points.length - 1) return 0;
-    const [before, after] = [points[index - 1], points[index + 1]];
-    return (after.x - before.x) / (after.y - before.y || 1);
-  });
   let path = `M${points[0].x},${points[0].y}`;
-  for (let index = 1; index < points.length; index += 1) {
-    const [a, b] = [points[index - 1], points[index]];
-    const third = (b.y - a.y) / (points.length > 2 ? 3 : 2);
-    path += ` C${a.x + lean[index - 1] * third},${a.y + third} ${b.x - lean[index] * third},${b.y - third} ${b.x},${b.y}`;
-  }
+  const down = points.at(-1).y >= points[0].y ? 1 : -1;
+  let bottom = points[0].y;
+  points.slice(1).forEach(({ x, y, room }, index) => {
+    const before = points[index].x;
+    const top = y - (down * (room || 0)) / 2;
+    const middle = (bottom + top) / 2;
+    path += ` C${before},${middle} ${x},${middle} ${x},${top}`;
+    bottom = y + (down * (room || 0)) / 2;
+    if (room) path += ` V${bottom}`;
+  });
   return path;
+}
+
+/** The buffers that are named where they leave a box. */
+function named(ports) {
+  return ports.filter((port) => port.label !== null);
+}
+
+/** How far to the right the names of a box's buffers reach. */
+function labelsEnd(place, ports) {
+  const ends = ports.map((port, number) => {
+    const { name, type } =
+      port.label === null ? { name: "", type: "" } : data.graph.edges[port.label];
+    return portX(place, ports, number) + 5 + (name.length + type.length + 1) * LETTER;
+  });
+  return Math.max(0, ...ends);
 }
 
 function drawLabels(place, ports) {
@@ -132,28 +205,67 @@ function drawLabels(place, ports) {
   return ports.map((port, number) => {
     if (port.label === null) return null;
     line += 1;
-    return svg("text", { class: "label", x: portX(place, ports, number) + 5, y: place.y + place.height / 2 + 2 + 13 * line },
-      words(`graph.edges.${port.label}.name`, "", "svg:tspan"), " ",
-      svg("tspan", { class: "type" }, words(`graph.edges.${port.label}.type`, "", "svg:tspan")));
+    return svg(
+      "text",
+      {
+        class: "label",
+        x: portX(place, ports, number) + 5,
+        y: place.y + place.height / 2 + 2 + 13 * line,
+      },
+      words(`graph.edges.${port.label}.name`, "", "svg:tspan"),
+      " ",
+      svg("tspan", { class: "type" }, words(`graph.edges.${port.label}.type`, "", "svg:tspan")),
+    );
   });
 }
 
 function drawNode(node, index, place) {
   const path = `graph.nodes.${index}`;
   const [left, top] = [place.x - place.width / 2, place.y - place.height / 2];
-  const inside = svg("foreignObject", { x: left, y: top, width: place.width, height: place.height });
-  const kernel = node.kind === "kernel" ? data.kernels.findIndex((each) => each.name === node.name) : -1;
-  const box = svg("g", { class: `node ${node.kind}`, role: kernel >= 0 ? "button" : "img" },
-    svg("rect", { x: left, y: top, width: place.width, height: place.height, rx: isSource(node) || node.kind === "result" ? 20 : 5 }), inside);
+  const inside = svg("foreignObject", {
+    x: left,
+    y: top,
+    width: place.width,
+    height: place.height,
+  });
+  const kernel =
+    node.kind === "kernel" ? data.kernels.findIndex((each) => each.name === node.name) : -1;
+  const box = svg(
+    "g",
+    { class: `node ${node.kind}`, role: kernel >= 0 ? "button" : "img" },
+    svg("rect", {
+      x: left,
+      y: top,
+      width: place.width,
+      height: place.height,
+      rx: isSource(node) || node.kind === "result" ? 20 : 5,
+    }),
+    inside,
+  );
   if (kernel >= 0) {
     const cost = data.kernels[kernel].cost;
-    if (cost && cost.bound) box.classList.add(cost.bound === "compute" ? "by-compute" : "by-memory");
+    if (cost && cost.bound)
+      box.classList.add(cost.bound === "compute" ? "by-compute" : "by-memory");
     box.addEventListener("click", () => selectKernel(kernel));
     box.addEventListener("keydown", (event) => activate(event, () => selectKernel(kernel)));
-    inside.append(el("div", { class: "box" }, el("b", {}, words(`${path}.name`)), kernelLines(kernel)));
+    inside.append(
+      el("div", { class: "box" }, el("b", {}, words(`${path}.name`)), kernelLines(kernel)),
+    );
   } else {
-    inside.append(el("div", { class: "box" }, el("b", {}, words(`${path}.name`)),
-      el("span", {}, KINDS[node.kind], node.type ? [" ", words(`${path}.type`)] : null, node.kind === "call" ? " of other code" : null)));
+    inside.append(
+      el(
+        "div",
+        { class: "box" },
+        el("b", {}, words(`${path}.name`)),
+        el(
+          "span",
+          {},
+          KINDS[node.kind],
+          node.type ? [" ", words(`${path}.type`)] : null,
+          node.kind === "call" ? " of other code" : null,
+        ),
+      ),
+    );
     box.setAttribute("aria-label", `${KINDS[node.kind]} ${node.name} ${node.type || ""}`);
   }
   return box;
@@ -163,7 +275,10 @@ function drawNode(node, index, place) {
 function kernelLines(kernel) {
   const { cost } = data.kernels[kernel];
   if (!cost) return el("span", {}, "cost not known");
-  const time = typeof at(leastTime(kernel)) === "number" ? [" · ", number(leastTime(kernel), "seconds")] : null;
+  const time =
+    typeof at(leastTime(kernel)) === "number"
+      ? [" · ", number(leastTime(kernel), "seconds")]
+      : null;
   return [
     el("span", {}, number(`kernels.${kernel}.cost.bytes`, "bytes"), time),
     el("span", {}, cost.bound ? [bound(kernel), " bound"] : "bound not known"),
@@ -183,27 +298,59 @@ function kernelTable() {
       ...(measured ? [number(`${path}.measured_seconds`, "seconds")] : []),
       number(`${path}.cost.bytes`, "bytes"),
       bound(index),
-      ...(compiled ? [number(`${path}.resources.registers`, "count"), number(`${path}.resources.spill_loads`, "count"), number(`${path}.occupancy.share`, "share")] : []),
+      ...(compiled
+        ? [
+            number(`${path}.resources.registers`, "count"),
+            number(`${path}.resources.spill_loads`, "count"),
+            number(`${path}.occupancy.share`, "share"),
+          ]
+        : []),
     );
   });
-  on("kernel", () => rows.forEach((each, index) => {
-    each.classList.toggle("selected", index === state.kernel);
-    each.querySelector("a").setAttribute("aria-current", index === state.kernel);
-  }));
-  const heads = ["kernel", "launches", "least time", ...(measured ? ["measured"] : []), "bytes", "bound by", ...(compiled ? ["registers", "spills", "occupancy"] : [])];
+  on("kernel", () =>
+    rows.forEach((each, index) => {
+      each.classList.toggle("selected", index === state.kernel);
+      each.querySelector("a").setAttribute("aria-current", index === state.kernel);
+    }),
+  );
+  const heads = [
+    "kernel",
+    "launches",
+    "least time",
+    ...(measured ? ["measured"] : []),
+    "bytes",
+    "bound by",
+    ...(compiled ? ["registers", "spills", "occupancy"] : []),
+  ];
   return table("Kernels", heads, rows, { class: "kernels" });
 }
 
 function edgeTable(ends) {
-  const rows = data.graph.edges.map((edge, index) => row(
-    words(`graph.nodes.${ends[index].from}.name`), words(`graph.edges.${index}.name`),
-    words(`graph.edges.${index}.type`), number(`graph.edges.${index}.bytes`, "bytes"), words(`graph.nodes.${ends[index].to}.name`)));
+  const rows = data.graph.edges.map((edge, index) =>
+    row(
+      words(`graph.nodes.${ends[index].from}.name`),
+      words(`graph.edges.${index}.name`),
+      words(`graph.edges.${index}.type`),
+      number(`graph.edges.${index}.bytes`, "bytes"),
+      words(`graph.nodes.${ends[index].to}.name`),
+    ),
+  );
   return alternative(table("Edges of the graph", ["from", "buffer", "type", "bytes", "to"], rows));
 }
 
 function drawCalls() {
   if (!data.calls.length) return null;
-  const rows = data.calls.map((_, index) => row(words(`calls.${index}.operator`, "", "code"),
-    number(`calls.${index}.count`, "count"), words(`calls.${index}.reason`)));
-  return el("div", {}, el("h3", {}, "Calls of other code"), table("Calls", ["operator", "times", "why"], rows));
+  const rows = data.calls.map((_, index) =>
+    row(
+      words(`calls.${index}.operator`, "", "code"),
+      number(`calls.${index}.count`, "count"),
+      words(`calls.${index}.reason`),
+    ),
+  );
+  return el(
+    "div",
+    {},
+    el("h3", {}, "Calls of other code"),
+    table("Calls", ["operator", "times", "why"], rows),
+  );
 }

@@ -28,15 +28,32 @@ function drawBar(bar) {
   const select = el(
     "select",
     { id: "kernel-choice", change: (event) => selectKernel(Number(event.target.value)) },
-    data.kernels.map((_, index) => el("option", { value: index, "data-text": `kernels.${index}.name` }, data.kernels[index].name)),
+    data.kernels.map((_, index) =>
+      el(
+        "option",
+        { value: index, "data-text": `kernels.${index}.name` },
+        data.kernels[index].name,
+      ),
+    ),
   );
   const step = (by) => () => selectKernel(state.kernel + by);
-  const previous = el("button", { type: "button", "aria-label": "Previous kernel", click: step(-1) }, "‹");
+  const previous = el(
+    "button",
+    { type: "button", "aria-label": "Previous kernel", click: step(-1) },
+    "‹",
+  );
   const next = el("button", { type: "button", "aria-label": "Next kernel", click: step(1) }, "›");
   bar.append(
     el("nav", { "aria-label": "Sections" }, el("ul", {}, links)),
     data.kernels.length
-      ? el("div", { class: "choice" }, el("label", { for: "kernel-choice" }, "Kernel"), previous, select, next)
+      ? el(
+          "div",
+          { class: "choice" },
+          el("label", { for: "kernel-choice" }, "Kernel"),
+          previous,
+          select,
+          next,
+        )
       : "",
   );
   on("kernel", () => {
@@ -54,7 +71,10 @@ function drawBar(bar) {
 function drawHead(main) {
   const totals = data.totals || {};
   const target = data.target;
-  const name = [words("target.name"), target.description ? [" · ", words("target.description")] : null];
+  const name = [
+    words("target.name"),
+    target.description ? [" · ", words("target.description")] : null,
+  ];
   main.append(
     el(
       "div",
@@ -86,7 +106,14 @@ function drawRun() {
       ["run", number("run.seconds", "seconds")],
       ["eager PyTorch", number("run.eager_seconds", "seconds")],
       ["largest difference", number("run.largest_difference", "plain")],
-      ["result", el("span", { class: agrees ? "good" : "bad" }, agrees ? "✓ agrees with eager" : "✗ differs from eager")],
+      [
+        "result",
+        el(
+          "span",
+          { class: agrees ? "good" : "bad" },
+          agrees ? "✓ agrees with eager" : "✗ differs from eager",
+        ),
+      ],
     ]),
   );
 }
@@ -107,45 +134,72 @@ function drawKernel(main) {
 
 function kernelFacts(path) {
   const kernel = at(path);
-  const cost = kernel.cost && facts([
-    ["bound by", bound(state.kernel)],
-    ["bytes", number(`${path}.cost.bytes`, "bytes")],
-    ["operations", number(`${path}.cost.operations`, "operations")],
-    ["memory time", number(`${path}.cost.memory_seconds`, "seconds")],
-    ["compute time", number(`${path}.cost.compute_seconds`, "seconds")],
-    ["peak", number(`${path}.cost.peak`, "operations/s")],
-  ]);
-  const resources = kernel.resources && facts([
-    ["registers", number(`${path}.resources.registers`, "count")],
-    ["spill loads", number(`${path}.resources.spill_loads`, "count")],
-    ["spill stores", number(`${path}.resources.spill_stores`, "count")],
-    ["stack", number(`${path}.resources.stack_bytes`, "bytes")],
-    ["shared memory", number(`${path}.resources.shared_bytes`, "bytes")],
-  ]);
-  const occupancy = kernel.occupancy && facts([
-    ["share", number(`${path}.occupancy.share`, "share")],
-    ["limited by", words(`${path}.occupancy.limit`)],
-    ["blocks", number(`${path}.occupancy.blocks`, "count")],
-    ["threads", number(`${path}.occupancy.threads`, "count")],
-  ]);
+  const cost =
+    kernel.cost &&
+    facts([
+      ["bound by", bound(state.kernel)],
+      ["bytes", number(`${path}.cost.bytes`, "bytes")],
+      ["operations", number(`${path}.cost.operations`, "operations")],
+      ["memory time", number(`${path}.cost.memory_seconds`, "seconds")],
+      ["compute time", number(`${path}.cost.compute_seconds`, "seconds")],
+      ["peak", number(`${path}.cost.peak`, "operations/s")],
+    ]);
+  const resources =
+    kernel.resources &&
+    facts([
+      ["registers", number(`${path}.resources.registers`, "count")],
+      ["spill loads", number(`${path}.resources.spill_loads`, "count")],
+      ["spill stores", number(`${path}.resources.spill_stores`, "count")],
+      ["stack", number(`${path}.resources.stack_bytes`, "bytes")],
+      ["shared memory", number(`${path}.resources.shared_bytes`, "bytes")],
+    ]);
+  const occupancy =
+    kernel.occupancy &&
+    facts([
+      ["share", number(`${path}.occupancy.share`, "share")],
+      ["limited by", words(`${path}.occupancy.limit`)],
+      ["blocks", number(`${path}.occupancy.blocks`, "count")],
+      ["threads", number(`${path}.occupancy.threads`, "count")],
+    ]);
   const launch = facts([
     ["launches", number(`${path}.launches`, "count")],
     ["blocks", words(`${path}.blocks`, "not known", "code")],
     ["threads", number(`${path}.threads`, "count")],
     ["measured", number(`${path}.measured_seconds`, "seconds")],
   ]);
-  const group = (title, body) => el("div", { class: "group" }, el("h3", {}, title), body || el("p", { class: "unknown" }, "not known"));
+  const group = (title, body) =>
+    el(
+      "div",
+      { class: "group" },
+      el("h3", {}, title),
+      body || el("p", { class: "unknown" }, "not known"),
+    );
   return [
-    el("div", { class: "groups" }, group("Launch", launch), group("Cost", cost), 
-      data.target.gpu ? [group("Resources", resources), group("Occupancy of a processor", occupancy)] : null),
+    el(
+      "div",
+      { class: "groups" },
+      group("Launch", launch),
+      group("Cost", cost),
+      data.target.gpu
+        ? [group("Resources", resources), group("Occupancy of a processor", occupancy)]
+        : null,
+    ),
     facts([
       ["from", fileName(`${path}.location`, "not known")],
       ["merged into it", list(`${path}.fused`, "nothing", "code")],
       ["schedule", words(`${path}.schedule`, "none", "code")],
     ]),
     kernel.not_fused.length
-      ? el("details", { class: "declined" }, el("summary", {}, "What was not merged, and why"),
-          el("ul", {}, kernel.not_fused.map((_, index) => el("li", {}, words(`${path}.not_fused.${index}`)))))
+      ? el(
+          "details",
+          { class: "declined" },
+          el("summary", {}, "What was not merged, and why"),
+          el(
+            "ul",
+            {},
+            kernel.not_fused.map((_, index) => el("li", {}, words(`${path}.not_fused.${index}`))),
+          ),
+        )
       : "",
   ];
 }

@@ -4,13 +4,21 @@
  * Places of nodes and of the points that edges pass, top to bottom.
  *
  * `nodes`: [{width, height, source}], `source` for those that stand right above what reads them first.
- * `edges`: [{from, to}] by index. `gaps`: pixels below each layer, or a function of the layer's nodes.
- * Returns {places: [{x, y}] of centres, paths: [[{x, y}, …] for each edge], width, height}.
+ * `edges`: [{from, to, name}] by index. `gap(layer)`: pixels below a layer.
+ * Returns {places: [{x, y}] of centres, paths: [[{x, y, room}, …] for each edge], width, height},
+ * `room` the height of the layer that a point is in.
  */
 function layered(nodes, edges, gap) {
   const rank = ranks(nodes, edges);
-  const items = nodes.map((node, index) => ({ ...node, rank: rank[index], index, up: [], down: [] }));
-  const chains = edges.map(({ from, to }) => chain(items, from, to));
+  const items = nodes.map((node, index) => ({
+    ...node,
+    rank: rank[index],
+    index,
+    up: [],
+    down: [],
+  }));
+  const trunks = new Map();
+  const chains = edges.map((edge) => chain(items, edge, trunks));
   const layers = [];
   for (const item of items) (layers[item.rank] ||= []).push(item);
   order(layers);
@@ -18,7 +26,10 @@ function layered(nodes, edges, gap) {
   let y = 0;
   for (const layer of layers) {
     const height = Math.max(...layer.map((item) => item.height));
-    for (const item of layer) item.y = y + height / 2;
+    for (const item of layer) {
+      item.y = y + height / 2;
+      item.room = height;
+    }
     y += height + gap(layer);
   }
   const left = Math.min(...items.map((item) => item.x - item.width / 2));
@@ -55,21 +66,31 @@ function ranks(nodes, edges) {
   return rank.map((each) => each - first);
 }
 
-/** The items that an edge passes: its ends, and a narrow one in each layer between. */
-function chain(items, from, to) {
+/**
+ * The items that an edge passes: its ends, and a narrow one in each layer between.
+ *
+ * Edges of one buffer have those in common, so that it runs down in one line and branches off it.
+ */
+function chain(items, { from, to, name }, trunks) {
   const path = [items[from]];
   const step = Math.sign(items[to].rank - items[from].rank);
+  const join = (next) => {
+    const [upper, lower] = step < 0 ? [next, path.at(-1)] : [path.at(-1), next];
+    if (!upper.down.includes(lower)) {
+      upper.down.push(lower);
+      lower.up.push(upper);
+    }
+    path.push(next);
+  };
   for (let rank = items[from].rank + step; step && rank !== items[to].rank; rank += step) {
-    const item = { width: 14, height: 0, rank, up: [], down: [], index: items.length };
-    items.push(item);
-    path.push(item);
+    const key = JSON.stringify([from, name, rank]);
+    if (!trunks.has(key)) {
+      trunks.set(key, { width: 14, height: 0, rank, up: [], down: [], index: items.length });
+      items.push(trunks.get(key));
+    }
+    join(trunks.get(key));
   }
-  path.push(items[to]);
-  for (let index = 1; index < path.length; index += 1) {
-    const [upper, lower] = step < 0 ? [path[index], path[index - 1]] : [path[index - 1], path[index]];
-    upper.down.push(lower);
-    lower.up.push(upper);
-  }
+  join(items[to]);
   return path;
 }
 
@@ -77,22 +98,27 @@ const SWEEPS = 12;
 
 /** Orders each layer by the mean position of its neighbours above, then below, several times. */
 function order(layers) {
-  const number = (layer) => layer.forEach((item, index) => { item.order = (index + 0.5) / layer.length; });
+  const number = (layer) =>
+    layer.forEach((item, index) => {
+      item.order = (index + 0.5) / layer.length;
+    });
   layers.forEach(number);
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
     const side = sweep % 2 ? "down" : "up";
     for (const layer of sweep % 2 ? [...layers].reverse() : layers) {
-      const wish = new Map(layer.map((item) => {
-        const near = item[side].length ? item[side] : [item];
-        return [item, near.reduce((sum, each) => sum + each.order, 0) / near.length];
-      }));
+      const wish = new Map(
+        layer.map((item) => {
+          const near = item[side].length ? item[side] : [item];
+          return [item, near.reduce((sum, each) => sum + each.order, 0) / near.length];
+        }),
+      );
       layer.sort((a, b) => wish.get(a) - wish.get(b));
       number(layer);
     }
   }
 }
 
-/** Moves the items of each layer to the mean of their neighbours, as far as their order and widths let them. */
+/** Moves items to the mean of their neighbours, as far as their order and widths let them. */
 function spread(layers) {
   for (const layer of layers) {
     let x = 0;
@@ -115,7 +141,10 @@ function spread(layers) {
 
 const APART = 18;
 
-/** The places nearest to the wishes (least squares) at which no two items of a layer touch. */
+/**
+ * The places nearest to the wishes (least squares) at which no two items of a layer touch. Lines
+ * weigh more than boxes, so that they run straight.
+ */
 function settle(layer, wishes) {
   let offset = 0;
   const offsets = layer.map((item, index) => {
@@ -124,15 +153,18 @@ function settle(layer, wishes) {
   });
   const blocks = [];
   wishes.forEach((wish, index) => {
-    let block = { sum: wish - offsets[index], count: 1 };
-    while (blocks.length && blocks.at(-1).sum / blocks.at(-1).count >= block.sum / block.count) {
-      const before = blocks.pop();
-      block = { sum: before.sum + block.sum, count: before.count + block.count };
+    const weight = layer[index].height ? 1 : 3;
+    let block = { sum: (wish - offsets[index]) * weight, weight, count: 1 };
+    while (blocks.length && blocks.at(-1).sum / blocks.at(-1).weight >= block.sum / block.weight) {
+      const { sum, weight, count } = blocks.pop();
+      block = { sum: sum + block.sum, weight: weight + block.weight, count: count + block.count };
     }
     blocks.push(block);
   });
   let index = 0;
-  for (const { sum, count } of blocks) {
-    for (let each = 0; each < count; each += 1, index += 1) layer[index].x = sum / count + offsets[index];
+  for (const { sum, weight, count } of blocks) {
+    for (let each = 0; each < count; each += 1, index += 1) {
+      layer[index].x = sum / weight + offsets[index];
+    }
   }
 }

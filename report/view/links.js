@@ -51,12 +51,14 @@ function related(level, line) {
   const sets = levels.map(() => new Set());
   sets[level].add(line);
   for (let above = level; above > 0; above -= 1) {
-    for (const each of sets[above]) for (const parent of parents(above, each)) sets[above - 1].add(parent);
+    for (const each of sets[above])
+      for (const parent of parents(above, each)) sets[above - 1].add(parent);
   }
   for (let below = level; below + 1 < levels.length; below += 1) {
     const { begins, lines } = childrenOf(below);
     for (const each of sets[below]) {
-      for (let index = begins[each]; index < begins[each + 1]; index += 1) sets[below + 1].add(lines[index]);
+      for (let index = begins[each]; index < begins[each + 1]; index += 1)
+        sets[below + 1].add(lines[index]);
     }
   }
   return sets;
@@ -67,11 +69,14 @@ function linesOf(kernel) {
   const { name } = data.kernels[kernel];
   const sets = levels.map(() => new Set());
   for (let level = levels.length - 1; level >= 0; level -= 1) {
-    const ranges = level && Object.hasOwn(levels[level].kernels, name) ? levels[level].kernels[name] : null;
+    const ranges =
+      level && Object.hasOwn(levels[level].kernels, name) ? levels[level].kernels[name] : null;
     if (ranges) {
-      for (const [first, end] of ranges) for (let line = first; line < end; line += 1) sets[level].add(line);
+      for (const [first, end] of ranges)
+        for (let line = first; line < end; line += 1) sets[level].add(line);
     } else if (level + 1 < levels.length) {
-      for (const each of sets[level + 1]) for (const parent of parents(level + 1, each)) sets[level].add(parent);
+      for (const each of sets[level + 1])
+        for (const parent of parents(level + 1, each)) sets[level].add(parent);
     }
   }
   return sets;

@@ -13,10 +13,14 @@ function power(exponent) {
 /** A line below a picture that says what is pointed at or focused. */
 function makeReadout(hint) {
   const element = el("p", { class: "readout", "aria-live": "polite" }, hint);
-  return { element, say: (...parts) => element.replaceChildren(...parts.flat(Infinity).filter((part) => part !== null)) };
+  return {
+    element,
+    say: (...parts) =>
+      element.replaceChildren(...parts.flat(Infinity).filter((part) => part !== null)),
+  };
 }
 
-/** Has items say what they are when they are pointed at or focused, and do `act` on click, Enter and space. */
+/** Has items say what they are when pointed at or focused, and do `act` on click, Enter and space. */
 function speaking(items, say, act) {
   items.forEach((item, index) => {
     item.addEventListener("pointerenter", () => say(index));
@@ -34,11 +38,18 @@ function decades(least, most) {
 }
 
 /**
- * Where the names of points stand so that they cover neither one another nor a point: for each point {x, y, anchor}
- * or null, where there is no such place. `points`: [{x, y, letters}], between `left` and `right`.
+ * Where the names of points stand so that they cover neither one another nor a point: for each
+ * point {x, y, anchor}, or null where there is no such place.
+ *
+ * `points`: [{x, y, letters}]; names stand between `left` and `right`.
  */
 function nameplates(points, left, right) {
-  const taken = points.map(({ x, y }) => ({ left: x - 6, right: x + 6, top: y - 6, bottom: y + 6 }));
+  const taken = points.map(({ x, y }) => ({
+    left: x - 6,
+    right: x + 6,
+    top: y - 6,
+    bottom: y + 6,
+  }));
   return points.map(({ x, y, letters }, index) => {
     const long = letters * LETTER;
     const places = [
@@ -46,9 +57,25 @@ function nameplates(points, left, right) {
       { x: x - 10, y: y + 4, anchor: "end", left: x - 11 - long },
       { x, y: y - 11, anchor: "middle", left: x - long / 2 },
       { x, y: y + 20, anchor: "middle", left: x - long / 2 },
-    ].map((place) => ({ ...place, right: place.left + long, top: place.y - 10, bottom: place.y + 3 }));
-    const free = places.find((place) => place.left > left && place.right < right && taken.every((other, each) => each === index
-      || place.right < other.left || place.left > other.right || place.bottom < other.top || place.top > other.bottom));
+    ].map((place) => ({
+      ...place,
+      right: place.left + long,
+      top: place.y - 10,
+      bottom: place.y + 3,
+    }));
+    const free = places.find(
+      (place) =>
+        place.left > left &&
+        place.right < right &&
+        taken.every(
+          (other, each) =>
+            each === index ||
+            place.right < other.left ||
+            place.left > other.right ||
+            place.bottom < other.top ||
+            place.top > other.bottom,
+        ),
+    );
     if (free) taken.push(free);
     return free || null;
   });

@@ -2,20 +2,26 @@
 
 const WORDS = {
   cuda:
-    "asm auto bool break case char const constexpr continue do double else enum extern false float for if inline int " +
-    "long namespace restrict return short signed sizeof static struct switch template true typedef typename union " +
-    "unsigned using void volatile while __global__ __device__ __shared__ __restrict__ __launch_bounds__ __align__",
+    "asm auto bool break case char const constexpr continue do double else enum extern false " +
+    "float for if inline int long namespace restrict return short signed sizeof static struct " +
+    "switch template true typedef typename union unsigned using void volatile while __global__ " +
+    "__device__ __shared__ __restrict__ __launch_bounds__ __align__",
   python:
-    "and as assert async await break class continue def del elif else except False finally for from global if import " +
-    "in is lambda None nonlocal not or pass raise return True try while with yield",
+    "and as assert async await break class continue def del elif else except False finally for " +
+    "from global if import in is lambda None nonlocal not or pass raise return True try while " +
+    "with yield",
   mlir: "true false to step else iter_args blocks threads over",
 };
 
+const TYPES =
+  "tensor|memref|vector|index|i1|i8|i16|i32|i64|ui8|bf16|f16|f32|f64|float[234]?|int[234]?|half2?";
 const TOKENS = {
   string: "\"(?:[^\"\\\\]|\\\\.)*\"?|'(?:[^'\\\\]|\\\\.)*'?",
   name: "[%@^!#][A-Za-z_0-9$.]+",
-  type: "\\b(?:tensor|memref|vector)<[^>]*>|\\b(?:tensor|memref|vector|index|i1|i8|i16|i32|i64|ui8|bf16|f16|f32|f64|float[234]?|int[234]?|half2?)\\b",
-  number: "(?<![A-Za-z_.])0x[0-9a-fA-F]+\\b|(?<![A-Za-z_0-9])\\d+(?:\\.\\d+)?(?:[eE][-+]?\\d+)?[fuUlL]*\\b",
+  type: `\\b(?:tensor|memref|vector)<[^>]*>|\\b(?:${TYPES})\\b`,
+  number:
+    "(?<![A-Za-z_.])0x[0-9a-fA-F]+\\b|" +
+    "(?<![A-Za-z_0-9])\\d+(?:\\.\\d+)?(?:[eE][-+]?\\d+)?[fuUlL]*\\b",
   word: "[A-Za-z_][A-Za-z_0-9.]*",
 };
 
@@ -24,7 +30,8 @@ const patterns = {};
 /** The pattern of a language. `;` begins a comment in assembly alone, `#` in Python alone. */
 function patternOf(language) {
   if (!patterns[language]) {
-    const comment = { python: "#.*", asm: "[;#].*", sass: "(?:\\/\\/|;).*", llvm: ";.*" }[language] || "\\/\\/.*";
+    const comment =
+      { python: "#.*", asm: "[;#].*", sass: "(?:\\/\\/|;).*", llvm: ";.*" }[language] || "\\/\\/.*";
     const all = { comment, ...TOKENS };
     const groups = Object.entries(all).map(([kind, pattern]) => `(?<${kind}>${pattern})`);
     patterns[language] = new RegExp(groups.join("|"), "g");

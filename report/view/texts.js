@@ -1,41 +1,87 @@
 // The selected kernel's text at all levels side by side, and which line became which.
 
 /** The levels that are shown first where there is no room for all. */
-const FIRST = ["tile", "source", "cuda", "asm", "llvm", "loop", "kernel", "sass", "torch", "tensor"];
+const FIRST = [
+  "tile",
+  "source",
+  "cuda",
+  "asm",
+  "llvm",
+  "loop",
+  "kernel",
+  "sass",
+  "torch",
+  "tensor",
+];
 const WIDTH = 400; // pixels that a column should have
+
+/** Shows a line of a level among the texts, pins it and gives it the focus. */
+let goToLine = () => {};
 
 function drawTexts(parent) {
   const room = Math.max(2, Math.floor(document.documentElement.clientWidth / WIDTH));
   const ranked = FIRST.map(levelNamed).filter((level) => level >= 0 && levels[level].lines.length);
-  const others = levels.map((_, level) => level).filter((level) => !ranked.includes(level) && levels[level].lines.length);
+  const others = levels
+    .map((_, level) => level)
+    .filter((level) => !ranked.includes(level) && levels[level].lines.length);
   const chosen = new Set([...ranked, ...others].slice(0, room));
   const frame = el("div", { class: "columns" });
-  const columns = levels.map((_, level) => makeColumn(level, (key, column) => toTheSide(columns, key, column)));
+  const columns = levels.map((_, level) =>
+    makeColumn(level, (key, column) => toTheSide(columns, key, column)),
+  );
   const boxes = levels.map((level, index) =>
-    el("label", {}, el("input", {
-      type: "checkbox", checked: chosen.has(index), disabled: !level.lines.length,
-      change: (event) => {
-        columns[index].element.hidden = !event.target.checked;
-        if (event.target.checked) fillColumn(columns[index], linesOf(state.kernel)[index]);
-        setHeight(frame, columns);
-        remark(columns, true);
-      },
-    }), level.title));
+    el(
+      "label",
+      {},
+      el("input", {
+        type: "checkbox",
+        checked: chosen.has(index),
+        disabled: !level.lines.length,
+        change: (event) => {
+          columns[index].element.hidden = !event.target.checked;
+          if (event.target.checked) fillColumn(columns[index], linesOf(state.kernel)[index]);
+          setHeight(frame, columns);
+          remark(columns, true);
+        },
+      }),
+      level.title,
+    ),
+  );
   columns.forEach((column, level) => {
     column.element.hidden = !chosen.has(level);
     frame.append(column.element);
   });
   const pin = el("button", { type: "button", class: "unpin", hidden: true, click: unpin }, "Unpin");
-  parent.append(section("texts", 3, "At all levels",
-    el("fieldset", { class: "choices" }, el("legend", {}, "Levels"), boxes, pin),
-    el("p", { class: "hint", id: "texts-keys" },
-      "Point at a line, or move with arrow keys, to mark what it came from and what it became. Click or Enter pins it; Escape lets go."),
-    frame));
+  parent.append(
+    section(
+      "texts",
+      3,
+      "At all levels",
+      el("fieldset", { class: "choices" }, el("legend", {}, "Levels"), boxes, pin),
+      el(
+        "p",
+        { class: "hint", id: "texts-keys" },
+        "Point at a line, or move with arrow keys, to mark what it came from and what it became. " +
+          "Click or Enter pins it; Escape lets go.",
+      ),
+      frame,
+    ),
+  );
   on("kernel", () => {
     const own = linesOf(state.kernel);
-    columns.forEach((column, level) => { if (!column.element.hidden) fillColumn(column, own[level]); });
+    columns.forEach((column, level) => {
+      if (!column.element.hidden) fillColumn(column, own[level]);
+    });
     setHeight(frame, columns);
   });
+  goToLine = (level, line) => {
+    const box = boxes[level].querySelector("input");
+    if (!box.checked) box.click();
+    state.pinned = false;
+    document.getElementById("texts").scrollIntoView({ block: "start" });
+    columns[level].go(line);
+    markLine({ level, line }, true);
+  };
   on("mark", () => {
     pin.hidden = !state.pinned;
     remark(columns, state.pinned);
@@ -48,7 +94,10 @@ function fillColumn(column, own) {
 
 /** All columns are as high as the longest needs, or as the page lets them be. */
 function setHeight(frame, columns) {
-  const most = Math.max(0, ...columns.filter((column) => !column.element.hidden).map((column) => column.shown.length));
+  const most = Math.max(
+    0,
+    ...columns.filter((column) => !column.element.hidden).map((column) => column.shown.length),
+  );
   frame.style.setProperty("--lines", most);
 }
 
@@ -59,7 +108,12 @@ function remark(columns, seek) {
   for (const column of columns) {
     if (column.element.hidden) continue;
     const here = mark && mark.level === column.level;
-    column.mark(sets ? sets[column.level] : new Set(), here ? mark.line : null, pinned, seek && (!here || mark.seek));
+    column.mark(
+      sets ? sets[column.level] : new Set(),
+      here ? mark.line : null,
+      pinned,
+      seek && !here,
+    );
   }
 }
 
@@ -73,15 +127,13 @@ function toTheSide(columns, key, column) {
   next.go(first === undefined ? next.shown[next.current] : first);
 }
 
-/** A button that pins a line of a stage; the text of what has no line. */
+/** A button that goes to a line of a stage in the texts and pins it; only the text of what has no line. */
 function lineButton(stage, line, ...text) {
   const level = levelNamed(stage);
   if (line === null || line === undefined || level < 0) return el("span", {}, text);
-  return el("button", {
-    type: "button", class: "to-line", "data-level": level, "data-line": line,
-    click: () => {
-      state.pinned = false;
-      markLine({ level, line, seek: true }, true);
-    },
-  }, text);
+  return el(
+    "button",
+    { type: "button", class: "to-line", click: () => goToLine(level, line) },
+    text,
+  );
 }

@@ -182,6 +182,7 @@ def kernel(name: str, **others: Any) -> dict[str, Any]:
         **{"name": name, "location": "model.py:14", "launches": 1, "blocks": "64", "threads": 256},
         **{"fused": [], "not_fused": [], "schedule": None, "cost": None, "measured_seconds": None},
         **{"resources": None, "occupancy": None, "steps": [], "accesses": [], "timeline": None},
+        "no_timeline": "it has no loop that copies to shared memory",
         **others,
     }
 
@@ -411,6 +412,7 @@ def gpu() -> dict[str, Any]:
         "version": 1,
         "program": "model.py:MLP <b>&amp;</b>",
         "deplo": "0.1.0",
+        "notes": ["assembly of sm_90a: no disassembler (<u>pip install</u> 2 packages)"],
         "target": {
             **{
                 "name": "sm_90a",

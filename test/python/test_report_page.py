@@ -2,6 +2,8 @@
 
 import ast
 import json
+import random
+import re
 import sys
 from functools import cache
 from itertools import pairwise
@@ -11,8 +13,8 @@ import pytest
 from report_browser import ARGUMENTS, CHROMIUM, CONTRASTS, READ, Opened, check
 from report_data import HOSTILE, cpu, empty, gpu
 
+from deplo.report.page import SCRIPTS, VIEW, page
 from deplo.report.page import __file__ as page_module
-from deplo.report.page import page
 
 DATA = {"gpu": gpu, "cpu": cpu, "empty": empty}
 
@@ -112,6 +114,17 @@ def test_a_figure_that_is_not_of_the_data_is_found(report, spoil):
         check(report.js(READ), gpu())
 
 
+def test_the_page_makes_no_markup_of_texts():
+    for name in SCRIPTS:
+        text = (VIEW / name).read_text(encoding="utf-8")
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", text
+        ), name
+        assert set(re.findall(r"https?:[^\"]*", text)) <= {"http://www.w3.org/2000/svg"}, name
+        assert 50 <= len(text.splitlines()) <= 400, name
+    assert {"page.html", "page.css", *SCRIPTS} == {path.name for path in VIEW.iterdir()}
+
+
 def test_all_parts_of_the_data_are_shown(report):
     """Each list of the selected kernel, and of the program, has its rows or its shapes."""
     report.page.select_option("#kernel-choice", "1")
@@ -145,7 +158,7 @@ def test_all_parts_of_the_data_are_shown(report):
     assert report.js("() => document.querySelectorAll('.edge').length") == len(
         gpu()["graph"]["edges"]
     )
-    assert report.js("() => document.querySelectorAll('.point.measured').length") == 1
+    assert report.js("() => document.querySelectorAll('.point[data-measured]').length") == 1
 
 
 def test_a_click_on_a_kernel_selects_it_everywhere(report):
@@ -164,6 +177,49 @@ def test_a_click_on_a_kernel_selects_it_everywhere(report):
     assert report.selected() == "k_norm"
     report.page.click("#bar [aria-label='Next kernel']")
     assert report.selected() == "k_mm"
+    report.page.go_back()
+    report.page.wait_for_function("() => location.hash === '#k_norm'")
+    assert report.selected() == "k_norm"
+
+
+CROSSINGS = """() => {
+  const boxes = [...document.querySelectorAll('.node > rect')].map((each) => each.getBBox());
+  const apart = (a, b) => a.x + a.width <= b.x || b.x + b.width <= a.x
+    || a.y + a.height <= b.y || b.y + b.height <= a.y;
+  const found = [];
+  boxes.forEach((a, i) => boxes.forEach((b, j) => { if (i < j && !apart(a, b)) found.push([i, j]); }));
+  document.querySelectorAll('.edge path:not(.tip)').forEach((path, edge) => {
+    const length = path.getTotalLength();
+    for (let at = 0; at <= length; at += 5) {
+      const {x, y} = path.getPointAtLength(at);
+      const inside = (b) => x > b.x + 1 && x < b.x + b.width - 1 && y > b.y + 1 && y < b.y + b.height - 1;
+      if (boxes.some(inside)) found.push(edge);
+    }
+  });
+  return found;
+}"""
+
+
+def test_boxes_of_the_graph_do_not_touch_and_no_edge_passes_one(tab, tmp_path):
+    choose = random.Random(0)
+    kinds = ["input"] * 4 + ["kernel"] * 30 + ["result"] * 2
+    names = {"input": "x", "kernel": "k_norm", "result": "gelu"}
+    nodes = [
+        {"id": i, "kind": kind, "name": names[kind], "type": "4xf32", "bytes": 16}
+        for i, kind in enumerate(kinds)
+    ]
+    reads = [(choose.randrange(i), i) for i in range(4, 36) for _ in range(2)]
+    edges = [
+        {"from": a, "to": b, "name": f"b{a}", "type": "4xf32", "bytes": 16}
+        for a, b in sorted(reads)
+    ]
+    path = tmp_path / "graph.html"
+    path.write_text(page({**gpu(), "graph": {"nodes": nodes, "edges": edges}}), encoding="utf-8")
+    with tab.showing(path) as report:
+        assert report.js("() => document.querySelectorAll('.node').length") == 36
+        assert report.js(CROSSINGS) == []
+        report.js("() => document.querySelector('.node > rect').setAttribute('width', 4000)")
+        assert report.js(CROSSINGS) != []
 
 
 def test_an_address_names_a_kernel(tab, files):
@@ -235,6 +291,23 @@ def test_events_and_accesses_mark_their_lines(report):
     assert (
         report.page.inner_text(".line.main").strip().endswith("%a = loop.load %w_shared[%lane, %k]")
     )
+
+
+def test_a_timeline_is_zoomed_by_keys(report):
+    report.page.select_option("#kernel-choice", "1")
+    report.page.focus(".event")
+    report.page.keyboard.press("ArrowRight")
+    name = report.page.inner_text("#timeline .readout")
+    assert name.startswith("copies to shared memory: kernel.async_copy w_shared, from 43 to 128")
+    width = report.js("() => document.querySelector('.timeline svg').width.baseVal.value")
+    report.page.keyboard.press("+")
+    assert (
+        report.js("() => document.querySelector('.timeline svg').width.baseVal.value") == 2 * width
+    )
+    assert report.page.inner_text("#timeline .readout") == name
+    report.page.keyboard.press("Enter")
+    assert report.page.inner_text(".line.main.pinned code").strip().startswith("kernel.async_copy")
+    assert report.js("() => document.activeElement.closest('.column').dataset.level") == "5"
 
 
 def test_turns_and_sectors_are_pictured(report):
