@@ -39,16 +39,22 @@ def schedule_lines(
     """The lines of `kernels`, which are left after `passes` that `decided` so."""
     road = {each.name for each in passes}
     decisions = [d for d in decided if d.fired and d.pass_name in road]
-    roots: dict[str, str] = {}
-    for decision in decisions:
-        root = roots.get(decision.kernel, decision.kernel)
-        roots |= {name: root for name in decision.others if name != root}
+    roots = roots_of(decisions)
     left = set(kernels)
     names = dict.fromkeys(roots.get(kernel, kernel) for kernel in kernels)
     merged = {name: [n for n in roots if roots[n] == name and n not in left] for name in names}
     beside = {roots[kernel] for kernel in roots if kernel in left and roots[kernel] in left}
     named = {*roots, *beside}
     return [_line((*merged[name], name), decisions, roots, named) for name in names]
+
+
+def roots_of(decisions: Iterable[Decision]) -> dict[str, str]:
+    """For the kernels that became others, or part of one, the name that stands for all of these."""
+    roots: dict[str, str] = {}
+    for decision in decisions:
+        root = roots.get(decision.kernel, decision.kernel)
+        roots |= {name: root for name in decision.others if name != root}
+    return roots
 
 
 def _line(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,8 +21,21 @@ from ..index.affine import count_symbols, values_at
 from .stages import line_of
 
 
-def accesses_of(launch: LaunchOp, *, on_gpu: bool) -> Iterator[dict[str, Any]]:
-    """The accesses of a launch in order, as JSON data; those of registers are none."""
+def accesses_of(launch: LaunchOp, *, on_gpu: bool) -> list[dict[str, Any]]:
+    """The accesses of a launch in order, as JSON data; those of registers are none.
+
+    Those that differ in where they begin alone, as of a loop that is unrolled, are one, the first of `count`.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for access in _accesses(launch, on_gpu=on_gpu):
+        lanes: list[int] = access["lanes"] or []
+        key = {**access, "line": 0, "lanes": [lane - lanes[0] for lane in lanes]}
+        known = found.setdefault(json.dumps(key), {**access, "count": 0})
+        known["count"] += 1
+    return list(found.values())
+
+
+def _accesses(launch: LaunchOp, *, on_gpu: bool) -> Iterator[dict[str, Any]]:
     warp = first_warp(launch) if on_gpu else None
     for op in ops_in(launch):
         if warp is None:

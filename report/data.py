@@ -17,13 +17,13 @@ from ..dialects.loop import KernelOp
 from ..dialects.tile import LaunchOp
 from ..errors import MissingEnvironmentError
 from ..machine.targets import Target
-from ..passes.schedule_lines import schedule_lines
+from ..passes.schedule_lines import roots_of
 from ..program import Program
-from ..tools.explanation import KernelExplanation, explain, kernels_of
+from ..tools.explanation import Cost, KernelExplanation, explain, kernels_of
 from .accesses import accesses_of
 from .graph import graph_of, hinted, memory_of
 from .machine_code import machine_code
-from .stages import Road, Stage, passes_of, walk_down
+from .stages import Road, Stage, walk_down
 from .timeline import timeline_of
 
 VERSION = 1
@@ -38,11 +38,12 @@ def report_data(
     title: str,
     rates: Mapping[str, Any] | None = None,
     run: Mapping[str, Any] | None = None,
+    seconds: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """A program's report as JSON data.
 
     `rates` are those of a CPU as `measured_rates` gives them, `run` is what running it gave: `seconds` and
-    `eager_seconds` of a call, `largest_difference`, `agrees`.
+    `eager_seconds` of a call, `largest_difference`, `agrees`; `seconds` are those of a launch, by kernel.
     """
     road = walk_down(program.code)
     forms = kernels_of(road.modules["whole"]), kernels_of(road.modules["tile"])
@@ -55,8 +56,12 @@ def report_data(
     plan = hinted(program.plan, [*program.code.compiled_for[0].values()])
     sources = _Sources(program.code.module.walk())
     names = {each.name: each for each in explained}
-    loops = _loop_kernels(program, road, list(names))
-    report = program.report()
+    loops = _loop_kernels(road, list(names))
+    measured = seconds or {}
+    kernels = [
+        {**_kernel(each, program, road, loops, rates), "measured_seconds": measured.get(each.name)}
+        for each in explained
+    ]
     return {
         "version": VERSION,
         "program": title,
@@ -66,22 +71,27 @@ def report_data(
         "sources": sources.excerpts,
         "stages": [_stage(each, sources, loops) for each in road.stages],
         "graph": graph_of(plan, road.modules["host"]),
-        "kernels": [_kernel(each, program, road, loops) for each in explained],
+        "kernels": kernels,
+        "totals": _totals(kernels),
         "memory": memory_of(plan, road.modules["host"]),
         "compile": _compile_time(road),
         "decisions": [
             {"pass": d.pass_name, "kernel": d.kernel, "fired": d.fired, "reason": d.reason}
             for d in road.decisions
         ],
-        "calls": report["calls"],
+        "calls": program.report()["calls"],
         "run": run,
     }
 
 
-def _loop_kernels(program: Program, road: Road, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The kernels of Loop IR that each kernel was made of."""
-    lines = schedule_lines(road.decisions, passes_of(program.code, "tile"), names)
-    return {line.kernels[-1]: line.kernels for line in lines}
+def _loop_kernels(road: Road, names: Sequence[str]) -> dict[str, list[str]]:
+    """The kernels of Loop IR that each kernel is, is a part of, or was merged from."""
+    roots = roots_of(step.decision for step in road.steps if step.decision.fired)
+    there = kernels_of(road.modules["loop"])
+    return {
+        name: [each for each in there if roots.get(each, each) == roots.get(name, name)]
+        for name in names
+    }
 
 
 def _stage(stage: Stage, sources: _Sources, loops: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -94,8 +104,43 @@ def _stage(stage: Stage, sources: _Sources, loops: Mapping[str, Sequence[str]]) 
     return data
 
 
+def _measured_cost(cost: dict[str, Any] | None, rates: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A cost with the seconds that this CPU needs at least."""
+    if cost is None:
+        return None
+    peak = rates["peaks"][0]["per_second"]
+    known = Cost(
+        cost["operations"],
+        cost["bytes"],
+        cost["bytes"] / rates["bytes_per_second"],
+        cost["operations"] / peak,
+        peak,
+    )
+    return {**asdict(known), "bound": known.bound}
+
+
+def _totals(kernels: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Launches, and what all of them move and need at least, if that is known of each."""
+    costs = [(kernel["launches"], kernel["cost"]) for kernel in kernels]
+    known = all(cost is not None for _, cost in costs)
+    timed = known and all(cost["bound"] is not None for _, cost in costs)
+    return {
+        "launches": sum(count for count, _ in costs),
+        "bytes": sum(count * cost["bytes"] for count, cost in costs) if known else None,
+        "least_seconds": sum(
+            count * max(cost["memory_seconds"], cost["compute_seconds"]) for count, cost in costs
+        )
+        if timed
+        else None,
+    }
+
+
 def _kernel(
-    kernel: KernelExplanation, program: Program, road: Road, loops: Mapping[str, Sequence[str]]
+    kernel: KernelExplanation,
+    program: Program,
+    road: Road,
+    loops: Mapping[str, Sequence[str]],
+    rates: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     told = kernel.as_data()
     launch = next(
@@ -112,15 +157,15 @@ def _kernel(
     used = kernel.usage
     return {
         **{key: told[key] for key in ("name", "location", "launches", "blocks", "threads")},
-        **{key: told[key] for key in ("fused", "not_fused", "schedule", "cost", "occupancy")},
-        "measured_seconds": None,
+        **{key: told[key] for key in ("fused", "not_fused", "schedule", "occupancy")},
+        "cost": told["cost"] if rates is None else _measured_cost(told["cost"], rates),
         "resources": None
         if used is None
         else {**asdict(used), "shared_bytes": kernel.shared_bytes},
         "steps": [
-            step.as_data() for step in road.steps if step.kernel in loops.get(kernel.name, ())
+            step.as_data() for step in road.steps if step.kernel in (kernel.name, *loops[kernel.name])
         ],
-        "accesses": [] if launch is None else list(accesses_of(launch, on_gpu=on_gpu)),
+        "accesses": [] if launch is None else accesses_of(launch, on_gpu=on_gpu),
         "timeline": None if isinstance(timeline, str) else timeline,
         "no_timeline": timeline if isinstance(timeline, str) else None,
     }

@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import (
     UnknownLoc,
 )
 from xdsl.ir import Attribute, Block, Operation
-from xdsl.passes import ModulePass
 
 from ..dialects.loop import KernelOp
 from ..execution import Code
@@ -107,8 +106,8 @@ class Road:
 
     stages: list[Stage] = field(default_factory=list[Stage])
     modules: dict[str, ModuleOp] = field(default_factory=dict[str, ModuleOp])
-    """Copies of the module: `tile`; `whole`, before that, with the loops of the algorithm; and `host`, in
-    which the program launches kernels of its target.
+    """Copies of the module: `loop`, `tile`; `whole`, on the way, with the loops of the algorithm; and `host`,
+    in which the program launches kernels of its target.
 
     Their operations say the lines of the text that they are in (`line_of`).
     """
@@ -147,12 +146,6 @@ def walk_down(code: Code) -> Road:
     return road
 
 
-def passes_of(code: Code, stage: str) -> Sequence[ModulePass]:
-    """The passes that reach a stage of a program from the one before."""
-    first = stage_of(code.module)
-    return dict(passes_to(stage, code.target, code.schedule, first)).get(stage, ())
-
-
 def _arrive(road: Road, name: str, module: ModuleOp) -> None:
     """Note the text of a stage, and give each operation the line that says it."""
     match name:
@@ -170,9 +163,10 @@ def _arrive(road: Road, name: str, module: ModuleOp) -> None:
     first = text.first_lines()
     for op in module.walk():
         op.location = _stamped(op.location, first.get(op))
-    if kept := {"tile": "tile", "kernel": "host"}.get(name):
+    if kept := {"loop": "loop", "tile": "tile", "kernel": "host"}.get(name):
         road.modules[kept] = module.clone()
-        road.modules.setdefault("whole", road.modules[kept])
+    if name == "tile":
+        road.modules.setdefault("whole", road.modules["tile"])
 
 
 def _stamped(location: Attribute, line: int | None) -> FileLineColLoc:

@@ -6,9 +6,11 @@ A launch that is over sooner than other threads could help runs in the calling t
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import median
 from typing import Any
 
 from ..errors import UsageError
@@ -29,7 +31,7 @@ from .cpu_kernels import TIMED_CALLS, CpuKernel, Launch, failure, run_group, thr
 from .loops import Move, in_order, moves_of
 from .native_loops import native_loops
 from .plan import MAX_KNOWN, Plan
-from .plan_parts import Array, CallStep, Ref
+from .plan_parts import Array, CallStep, Ref, Step
 from .prepared import NativeLaunch, NativeStep, PreparedCall, nothing, prepare
 from .sized_calls import SizedCalls
 from .sizes import static
@@ -54,6 +56,12 @@ class _Ready:
     """Where the places of its loops lie."""
     calls: int = 0
     """How often it ran."""
+
+    @property
+    def names(self) -> list[str]:
+        """The kernels or operators of its steps."""
+        steps = self.plan.steps
+        return [each.kernel if isinstance(each, Step) else each.operator for each in steps]
 
     def launches(self, group: range) -> list[Launch]:
         """The launches of a group of steps."""
@@ -131,9 +139,25 @@ class CpuProgram:
                 return results
         return None
 
+    def launch_seconds(self, arguments: Sequence[Any], rounds: int) -> dict[str, float]:
+        """The median seconds of a launch of each kernel, in runs after it is settled which are shared.
+
+        Kernels that run at once with others have none.
+        """
+        seconds: dict[str, list[float]] = {}
+        for turn in range(TIMED_CALLS + rounds):
+            watch = seconds if turn >= TIMED_CALLS else None
+            self._run(arguments, (), sharing(), watch)
+        return {name: median(times) for name, times in seconds.items()}
+
     def _run(
-        self, arguments: Sequence[Any], given: Sequence[Sequence[Any]], shared: Sharing
+        self,
+        arguments: Sequence[Any],
+        given: Sequence[Sequence[Any]],
+        shared: Sharing,
+        watch: dict[str, list[float]] | None = None,
     ) -> tuple[Any, ...]:
+        """Run the plan, step by step; `watch` gets the seconds of launches by kernel."""
         check_count(self.plan.arguments, arguments)
         library = self._library(arguments)
         shapes = shapes_of(arguments) if self.plan.sizes else ()
@@ -160,16 +184,17 @@ class CpuProgram:
                 made = arrays[count + index] = library.empty(kind)
                 pointers[count + index] = library.pointer(made)
             for group in in_order(stage.groups, ready.plan.loops, begin_turn):
-                step = ready.steps[group.start]
-                if len(group) > 1:
-                    run_group(ready.launches(group), pointers, shared)
-                elif isinstance(step, Launch):
-                    step.kernel.run(step, [pointers[i] for i in step.positions], shared)
-                else:
+                step, begin = ready.steps[group.start], time.perf_counter()
+                if isinstance(step, BoundCall):
                     again = given[len(calls)] if len(calls) < len(given) else None
                     calls.append(step.run(arrays, again))
                     for position in step.results:
                         pointers[position] = library.pointer(arrays[position])
+                    continue
+                run_group(ready.launches(group), pointers, shared)
+                if watch is not None and len(group) == 1:
+                    name = ready.names[group.start]
+                    watch.setdefault(name, []).append(time.perf_counter() - begin)
             if stage.finds:
                 made = dict(enumerate(arrays[count:]))
                 found |= find_sizes(self.plan, stage, made, calls)

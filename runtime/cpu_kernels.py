@@ -52,8 +52,8 @@ class Launch:
 
 
 def run_group(launches: Sequence[Launch], pointers: Sequence[int], shared: Sharing) -> None:
-    """Run launches at once, if other threads are worth the handing over; else one after the other."""
-    if not worth_sharing(launches, shared):
+    """Run launches at once, if there are several worth other threads' help; else one after the other."""
+    if len(launches) == 1 or not worth_sharing(launches, shared):
         for launch in launches:
             launch.kernel.run(launch, [pointers[i] for i in launch.positions], shared)
         return

@@ -48,10 +48,15 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def describe(program: Program, title: str, run: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def describe(
+    program: Program,
+    title: str,
+    run: Mapping[str, Any] | None = None,
+    seconds: Mapping[str, float] | None = None,
+) -> dict[str, Any]:
     """The data of a report; the rates of this CPU are measured if the program is for it."""
     rates = measured_rates() if program.target.name == "cpu" else None
-    return report_data(program, title, rates, run)
+    return report_data(program, title, rates, run, seconds)
 
 
 def write_page(file: str, data: Mapping[str, Any]) -> None:

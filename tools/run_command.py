@@ -18,6 +18,7 @@ from ..frontend.sources import Program as Source
 from ..program import Program
 from ..program_stages import make_context, passes_to, stage_of
 from ..runtime.calls import is_random
+from ..runtime.cpu import CpuProgram
 from . import bench_command, report_command
 from .changed_tensors import kept, setter, with_changes
 from .check_each_pass import PassChecker
@@ -30,6 +31,9 @@ from .target_option import add_machine_option
 
 NAME = "run"
 HELP = "run a program and compare it with eager PyTorch"
+
+LAUNCHES = 15
+"""Runs of a program in which its launches are timed, for a page."""
 
 TIMING_SECONDS = 0.3
 """How long eager and deplo together are timed, at least three calls each."""
@@ -90,9 +94,9 @@ def main(options: argparse.Namespace) -> int:
             "largest_difference": verdict.difference,
             "agrees": verdict.problem is None,
         }
-        report_command.write_page(
-            options.report, report_command.describe(program, source.title, ran)
-        )
+        seconds = _launch_seconds(program, source)
+        described = report_command.describe(program, source.title, ran, seconds)
+        report_command.write_page(options.report, described)
     if verdict.problem:
         raise MismatchError(f"the result differs from {source.meaning}: {verdict.problem}")
     return 0
@@ -128,6 +132,15 @@ def _latency(program: Program, source: Source) -> dict[str, float]:
                 seconds[name].append(time.perf_counter() - begin)
                 set_back()
     return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def _launch_seconds(program: Program, source: Source) -> dict[str, float]:
+    """Median seconds of a launch of each kernel on a CPU; the program's own tensors are set back."""
+    executable = program.executable
+    if not isinstance(executable, CpuProgram):
+        return {}
+    with kept(program, source), torch.no_grad():
+        return executable.launch_seconds(program.arguments(source.args, source.kwargs), LAUNCHES)
 
 
 def _report(

@@ -19,8 +19,8 @@ function strideTable(path, accesses) {
     row(
       lineButton("tile", access.line, words(`${path}.${index}.operation`, "", "code")),
       words(`${path}.${index}.memory`, "", "code"),
+      number(`${path}.${index}.count`, "count"),
       number(`${path}.${index}.element_bytes`, "bytes"),
-      number(`${path}.${index}.width`, "count"),
       access.stride === null
         ? el("span", { class: "unknown" }, "found in data")
         : number(`${path}.${index}.stride`, "count"),
@@ -28,7 +28,7 @@ function strideTable(path, accesses) {
   );
   return table(
     "Accesses",
-    ["operation", "memory", "element", "elements at once", "stride in elements"],
+    ["operation", "memory", "accesses", "element", "stride in elements"],
     rows,
   );
 }
@@ -54,7 +54,7 @@ function warpTable(path, accesses) {
     { class: "beside" },
     table(
       "Accesses",
-      ["lanes", "operation", "memory", "space", "element", "width", "cost", "least", ""],
+      ["lanes", "operation", "memory", "space", "accesses", "element", "width", "cost", "least", ""],
       rows,
     ),
     side,
@@ -78,6 +78,7 @@ function warpRow(path, access, index, choose) {
     lineButton("tile", access.line, words(`${each}.operation`, "", "code")),
     words(`${each}.memory`, "", "code"),
     words(`${each}.space`),
+    number(`${each}.count`, "count"),
     number(`${each}.element_bytes`, "bytes"),
     number(`${each}.width`, "count"),
     number(`${each}.cost`, "count"),

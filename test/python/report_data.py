@@ -162,6 +162,7 @@ def access(
     known = {
         "element_bytes": 4,
         "width": 1,
+        "count": 1,
         "cost": None,
         "least": None,
         "lanes": None,

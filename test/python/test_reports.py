@@ -166,7 +166,8 @@ def test_the_steps_of_a_kernel_lead_from_loop_ir_to_tile_ir(target, request):
 def test_accesses_say_where_each_lane_begins(on_gpu):
     (kernel,) = on_gpu[1]["kernels"]
     stages = Stages(on_gpu[1])
-    assert kernel["accesses"]
+    counted = [(access["operation"], access["count"]) for access in kernel["accesses"]]
+    assert counted == [("loop.load", 1), ("loop.store", 1)]
     for access in kernel["accesses"]:
         assert len(access["lanes"]) == 32
         assert access["memory"] in stages.lines("tile")[access["line"]]
@@ -258,6 +259,38 @@ def test_buffers_that_are_there_at_once_do_not_overlap(target):
         place = taken[buffer["first"] : buffer["last"] + 1, begin:end]
         assert not place.any()
         place[:] = True
+
+
+def test_what_a_run_measured_is_said_of_each_kernel():
+    program = deplo.compile(mlp(), (x := torch.randn(16, 64),), target="cpu")
+    seconds = program.executable.launch_seconds(program.arguments((x,), {}), 3)
+    rates = {
+        "bytes_per_second": 1e10,
+        "peaks": [{"name": "f32 vectors", "per_second": 1e11}],
+        "source": "a test",
+    }
+    data = report_data(program, "a test", rates, seconds=seconds)
+    total = 0.0
+    for kernel in data["kernels"]:
+        cost = kernel["cost"]
+        assert kernel["measured_seconds"] == seconds[kernel["name"]] > 0
+        assert cost["memory_seconds"] == cost["bytes"] / 1e10
+        memory_bound = cost["memory_seconds"] >= cost["operations"] / 1e11
+        assert cost["bound"] == ("memory" if memory_bound else "compute")
+        total += kernel["launches"] * max(cost["memory_seconds"], cost["compute_seconds"])
+    assert data["totals"]["least_seconds"] == pytest.approx(total)
+    assert data["totals"]["launches"] == len(program.plan.launches)
+
+
+def test_parts_of_a_kernel_have_its_lines_of_loop_ir_and_its_steps():
+    linear = nn.Linear(2048, 64, bias=False)
+    _, data = reported(linear, (torch.randn(8, 2048),), "sm_90a")
+    parts = {kernel["name"] for kernel in data["kernels"]}
+    assert len(parts) == 2
+    for kernel in data["kernels"]:
+        assert any(step["fired"] and step["diff"] for step in kernel["steps"])
+    for stage in data["stages"][2:]:
+        assert set(stage["kernels"]) == parts
 
 
 def test_times_of_the_passes_add_up(on_gpu):
