@@ -1,31 +1,21 @@
 // The program as a graph: kernels and calls as boxes, what flows between them as edges with types.
 
+/** Inputs, parameters, buffers, constants and results are arrays; the others are steps. */
 const BOXES = {
   kernel: { least: 180, most: 340, height: 62 },
   call: { least: 180, most: 340, height: 44 },
-  input: { least: 110, most: 220, height: 40 },
-  parameter: { least: 110, most: 220, height: 40 },
-  constant: { least: 110, most: 220, height: 40 },
-  result: { least: 110, most: 220, height: 40 },
+  array: { least: 110, most: 220, height: 40 },
 };
 
 /** The size of a node's box: as wide as its texts, within limits. */
 function boxOf(node) {
-  const { least, most, height } = BOXES[node.kind];
+  const { least, most, height } = BOXES[node.kind] || BOXES.array;
   const letters = Math.max(
     node.name.length,
     node.kind === "kernel" ? 0 : node.kind.length + (node.type || "").length,
   );
   return { width: Math.max(least, Math.min(most, letters * 7.4 + 30)), height };
 }
-
-const KINDS = {
-  input: "input",
-  parameter: "parameter",
-  constant: "constant",
-  call: "call",
-  result: "result",
-};
 
 function drawGraph(main) {
   const { nodes, edges } = data.graph;
@@ -98,7 +88,7 @@ function drawGraph(main) {
 }
 
 function isSource(node) {
-  return node.kind === "input" || node.kind === "parameter" || node.kind === "constant";
+  return !["kernel", "call", "result"].includes(node.kind);
 }
 
 /** Scrolls the frame, and not the page, to a place. */
@@ -260,13 +250,13 @@ function drawNode(node, index, place) {
         el(
           "span",
           {},
-          KINDS[node.kind],
+          node.kind,
           node.type ? [" ", words(`${path}.type`)] : null,
           node.kind === "call" ? " of other code" : null,
         ),
       ),
     );
-    box.setAttribute("aria-label", `${KINDS[node.kind]} ${node.name} ${node.type || ""}`);
+    box.setAttribute("aria-label", `${node.kind} ${node.name} ${node.type || ""}`);
   }
   return box;
 }

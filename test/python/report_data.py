@@ -339,7 +339,7 @@ def gpu_graph() -> dict[str, Any]:
         ("kernel", "k_mm", None, None),
         ("call", "aten.sort", None, None),
         ("kernel", HOSTILE, None, None),
-        ("constant", "two", "f32", 4),
+        ("buffer", "two", "f32", 4),
         ("result", "gelu", out, 65536),
         ("result", "order", out, None),
     ]
