@@ -3,7 +3,8 @@
 Each element of an image with a mirrored border, or of an enlarged one, is looked for: a condition for each
 piece, a quotient for each repeated element. Read through by the windows of a convolution it would be looked
 for in every one of them; a copy of the image is looked for once. Pieces that take turns along a line, as the
-phases of a transposed convolution do, are copied in front of a reduction along it, too.
+phases of a transposed convolution do, are copied in front of a reduction along it, too, if it reads them more
+than once.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from .index import Range, operand_ranges
 REASON = "windows overlap in what is put together from pieces"
 """Why nothing is merged."""
 
-ALTERNATE = "pieces that take turns would be looked for in each step of a reduction"
-"""The same of a reduction: no vector of it would come from one piece."""
+ALTERNATE = "pieces that take turns would be looked for in each of the reductions that read them"
+"""The same of reductions along such pieces."""
 
 
 def overlaps(expr: AffineExpr, ranges: Sequence[Range]) -> bool:

@@ -73,6 +73,7 @@ PASSES = {
     "stage-transposes": ".tile.stage_transposes:StageTransposesPass",
     "blockify-launch": ".tile.blockify_launch:BlockifyLaunchPass",
     "split-loops": ".tile.split_loops:SplitLoopsPass",
+    "split-sweeps": ".tile.split_sweeps:SplitSweepsPass",
     "transpose-tiles": ".tile.transpose_tiles:TransposeTilesPass",
     "stage-inputs": ".tile.stage_inputs:StageInputsPass",
     "widen-slabs": ".tile.widen_slabs:WidenSlabsPass",

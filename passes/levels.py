@@ -75,6 +75,7 @@ _CROSSING: dict[str, tuple[str, str]] = {
     "lift-to-loops": ("tensor_ir", "loop"),
     "tileify": ("loop", "tile"),
     "split-loops": ("loop", "loop"),
+    "split-sweeps": ("loop", "loop"),
     "transpose-tiles": ("loop", "loop"),
     "mark-unroll": ("loop", "loop"),
     "straighten-indices": ("loop", "loop"),

@@ -169,6 +169,7 @@ _LOOP_TO_TILE: dict[bool, tuple[str, ...]] = {
         "pack-operands",
         "register-tile{target=$target}",
         "split-reduce{target=$target}",
+        "split-sweeps",
         "schedule-rows{target=$target}",
         "blockify-launch{target=$target}",
         "stage-windows",

@@ -174,7 +174,9 @@ def _puts_together(producer: KernelOp, chain: Chain, loads: list[LoadOp]) -> str
         return patchwork.REASON
     turns = patchwork.alternating_axes(producer, chain.axis_of)
     if turns and any(turns & _reduced_axes(load) for load in loads):
-        return patchwork.ALTERNATE
+        runs = sum(executions(place) for place in _places(loads))
+        if runs > elements(producer.output_args[0].type):
+            return patchwork.ALTERNATE
     return None
 
 

@@ -82,8 +82,8 @@ def split_axis(
     return expr * -1 + extent_expr(extent - 1), counters
 
 
-def chunk(sweep: ForOp, size: int, names: tuple[str, str]) -> None:
-    """Split a reducing loop into chunks of `size`."""
+def chunk(sweep: ForOp, size: int, names: tuple[str, str]) -> ForOp:
+    """Split a reducing loop into chunks of `size`; gives the loop over one of them."""
     extent = sweep.extent.data
     chunks = (extent + (size - 1)) // size
     types = list(sweep.res.types)
@@ -113,6 +113,7 @@ def chunk(sweep: ForOp, size: int, names: tuple[str, str]) -> None:
         old.replace_all_uses_with(new)
     sweep.detach()
     sweep.erase()
+    return inner
 
 
 def sweeps_of(launch: LaunchOp, name: str) -> list[ForOp]:

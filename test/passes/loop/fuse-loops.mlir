@@ -514,16 +514,31 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<5xf32>) -> (tensor<7x1xf32>, tenso
 
 // -----
 
-// Pieces that take turns are copied in front of a reduction; what computes an element of each reads them in place.
+// Pieces that take turns are copied in front of reductions that read them more than once; what computes an element
+// of each reads them in place.
 // CHECK-LABEL: func.func @turns
 // CHECK-COUNT-3: loop.kernel
 // CHECK-NOT:     loop.kernel
-// REMARK: remark: fuse-loops: k_turn: declined: not merged into k_s: pieces that take turns would be looked for in each step of a reduction
-func.func @turns(%x: tensor<64xf32>, %y: tensor<64xf32>) -> (tensor<1xf32>, tensor<128xf32>) {
+// REMARK: remark: fuse-loops: k_turn: declined: not merged into k_s: pieces that take turns would be looked for in each of the reductions that read them
+func.func @turns(%x: tensor<64xf32>, %y: tensor<64xf32>, %w: tensor<3x128xf32>) -> (tensor<3x1xf32>, tensor<128xf32>) {
+  %turn = tensor_ir.index_map (i) -> %x[i floordiv 2] if i mod 2 < 1 else %y[i floordiv 2] : (tensor<64xf32>, tensor<64xf32>) -> tensor<128xf32>
+  %rows = tensor_ir.index_map (i, j) -> %turn[j] : (tensor<128xf32>) -> tensor<3x128xf32>
+  %p = tensor_ir.elementwise mul(%rows, %w) : (tensor<3x128xf32>, tensor<3x128xf32>) -> tensor<3x128xf32>
+  %s = tensor_ir.reduce add(%p) over [1] : tensor<3x128xf32> -> tensor<3x1xf32>
+  %e = tensor_ir.elementwise exp(%turn) : (tensor<128xf32>) -> tensor<128xf32>
+  func.return %s, %e : tensor<3x1xf32>, tensor<128xf32>
+}
+
+// -----
+
+// A reduction that reads them once reads them in place, as one of weights of which two share a byte.
+// CHECK-LABEL: func.func @turns_once
+// CHECK:         loop.kernel @k_s(%x, %y)
+// CHECK-NOT:     loop.kernel
+func.func @turns_once(%x: tensor<64xf32>, %y: tensor<64xf32>) -> tensor<1xf32> {
   %turn = tensor_ir.index_map (i) -> %x[i floordiv 2] if i mod 2 < 1 else %y[i floordiv 2] : (tensor<64xf32>, tensor<64xf32>) -> tensor<128xf32>
   %s = tensor_ir.reduce add(%turn) over [0] : tensor<128xf32> -> tensor<1xf32>
-  %e = tensor_ir.elementwise exp(%turn) : (tensor<128xf32>) -> tensor<128xf32>
-  func.return %s, %e : tensor<1xf32>, tensor<128xf32>
+  func.return %s : tensor<1xf32>
 }
 
 // -----
