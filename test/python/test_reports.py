@@ -13,9 +13,7 @@ from torch.nn import functional as F
 
 import deplo
 from deplo.analysis.bank_conflicts import turns
-from deplo.errors import MissingEnvironmentError
 from deplo.report.data import report_data
-from deplo.report.machine_code import disassembler
 from deplo.report.page import page
 
 
@@ -65,14 +63,6 @@ def on_cpu():
     return reported(root_of_mean, (torch.randn(8, 512),), "cpu")
 
 
-def has_disassembler() -> bool:
-    try:
-        disassembler()
-    except MissingEnvironmentError:
-        return False
-    return True
-
-
 @pytest.mark.parametrize("stage", ["torch", "tensor", "loop", "tile", "kernel", "cuda"])
 def test_the_texts_are_those_that_commands_print(on_gpu, stage):
     program, data = on_gpu
@@ -97,7 +87,6 @@ def test_a_line_came_from_a_line_of_the_users_file(on_gpu, stage, pattern, sourc
     assert any(source in line for line in found), found
 
 
-@pytest.mark.skipif(not has_disassembler(), reason="NVIDIA's disassembler is not installed")
 @pytest.mark.parametrize(
     ("instruction", "source"),
     [("MUFU.EX2", "torch.exp(x)"), ("MUFU.RSQ", "torch.sqrt("), ("SHFL.BFLY", ".mean(")],

@@ -169,3 +169,33 @@ func.func @main(%x: tensor<130xf32>, %y: tensor<64xf32>) -> (tensor<1xf32>, tens
   }
   func.return %a, %b, %c, %d : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<64xf32>
 }
+
+// -----
+
+// REMARK: remark: split-sweeps: weighted: declined: a sweep folds weights
+// REMARK: remark: split-sweeps: dynamic: declined: the length of a sweep is not known
+func.func @main(%x: tensor<128xf32>, %d: tensor<?xf32, #sym.extents<s0>>) -> (tensor<1xf32>, tensor<1xf32>)
+    attributes {sym.sizes = [#sym.size<"seq", 2, 1000000, hint = 40000>]} {
+  %a = loop.kernel @weighted(%x) : (tensor<128xf32>) -> tensor<1xf32> {
+  ^bb0(%x_1: memref<128xf32>, %out: memref<1xf32>):
+    tile.launch (%i = 1 : block) {
+      %m, %w, %s = loop.for %k = 0 to 128 reduce(max, weight, mean) -> f32, f32, f32 {
+        %l = loop.load %x_1[%k floordiv 32] : memref<128xf32>
+        %one = arith.constant 1.0 : f32
+        loop.yield %l, %one, %l : f32, f32, f32
+      }
+      loop.store %s, %out[%i] : memref<1xf32>
+    }
+  }
+  %b = loop.kernel @dynamic(%d) : (tensor<?xf32, #sym.extents<s0>>) -> tensor<1xf32> {
+  ^bb0(%d_1: memref<?xf32, #sym.extents<s0>>, %out: memref<1xf32>):
+    tile.launch (%i = 1 : block) {
+      %s = loop.for %k = 0 to s0 reduce(add) -> f32 {
+        %l = loop.load %d_1[%k floordiv 32] : memref<?xf32, #sym.extents<s0>>
+        loop.yield %l : f32
+      }
+      loop.store %s, %out[%i] : memref<1xf32>
+    }
+  }
+  func.return %a, %b : tensor<1xf32>, tensor<1xf32>
+}
