@@ -104,13 +104,13 @@ class NumpyLibrary:
     def check(self, value: Any, argument: Argument) -> Any:
         """See `Library.check`."""
         if not isinstance(value, np.ndarray | np.generic):
-            raise _mismatch(argument, "a numpy array", type(value).__name__)
+            raise mismatch(argument, "a numpy array", type(value).__name__)
         array: Any = np.asarray(value)
         expected = np.dtype(NUMPY_DTYPES[argument.array.dtype])
         extension = array.dtype.isnative and array.dtype.name == extension_name(argument)
         if array.dtype != expected and not extension:
-            raise _mismatch(argument, f"dtype {expected}", str(array.dtype))
-        _check_shape(argument, array.shape)
+            raise mismatch(argument, f"dtype {expected}", str(array.dtype))
+        check_shape(argument, array.shape)
         return np.require(array, requirements=["C", "A"])
 
     def empty(self, array: Array) -> Any:
@@ -175,20 +175,20 @@ class TorchLibrary:
         array = argument.array
         kind = type(value)
         if not isinstance(value, self._tensor):
-            raise _mismatch(argument, "a torch tensor", kind.__name__)
+            raise mismatch(argument, "a torch tensor", kind.__name__)
         if kind is not self._tensor and _has_own_operators(kind, self._tensor):
             got = f"a {kind.__name__}, which has operators of its own"
-            raise _mismatch(argument, "a plain torch tensor", got)
+            raise mismatch(argument, "a plain torch tensor", got)
         if value.is_nested:
-            raise _mismatch(argument, "a dense tensor", "a nested tensor")
+            raise mismatch(argument, "a dense tensor", "a nested tensor")
         if value.dtype is not (dtype := self._dtypes[array.dtype]):
-            raise _mismatch(argument, f"dtype {dtype}", str(value.dtype))
+            raise mismatch(argument, f"dtype {dtype}", str(value.dtype))
         if value.shape != array.shape:
-            _check_shape(argument, value.shape)
+            check_shape(argument, value.shape)
         if not value.is_cpu if self._is_cpu else value.device != self._device:
-            raise _mismatch(argument, f"device {self._device}", str(value.device))
+            raise mismatch(argument, f"device {self._device}", str(value.device))
         if value.layout is not self._strided:
-            raise _mismatch(argument, "a dense tensor", str(value.layout))
+            raise mismatch(argument, "a dense tensor", str(value.layout))
         if value.is_neg() or value.is_conj():
             value = value.detach().resolve_conj().resolve_neg()
         if value._is_zerotensor():
@@ -197,7 +197,7 @@ class TorchLibrary:
             value.data_ptr()
         except RuntimeError:
             got = "one of a transform of torch.func, such as vmap"
-            raise _mismatch(argument, "a tensor with memory", got) from None
+            raise mismatch(argument, "a tensor with memory", got) from None
         # What reads it reads memory, or runs without gradients (`calls.py`).
         return value if value.is_contiguous() else value.detach().contiguous()
 
@@ -289,6 +289,20 @@ def torch_library(device: str) -> TorchLibrary:
     return TorchLibrary(device)
 
 
+def numpy_array(name: str, value: Any) -> Any:
+    """An argument as a numpy array, in the memory that it has, if other libraries tell that (DLPack)."""
+    if isinstance(value, np.ndarray | np.generic) or not hasattr(value, "__dlpack__"):
+        return value
+    if is_torch_tensor(value) and value.is_neg():
+        value = value.resolve_neg()  # which DLPack does not tell
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"argument '{name}': a {type(value).__name__} that numpy cannot read ({error})"
+        ) from error
+
+
 def extension_name(argument: Argument) -> str:
     """The name numpy extensions such as ml_dtypes give to the dtype of `argument`."""
     return TORCH_DTYPES[argument.array.dtype]
@@ -324,12 +338,14 @@ def write_back(updated: Sequence[int], arguments: Sequence[Any], arrays: Sequenc
             (argument.detach() if is_torch_tensor(argument) else argument)[...] = arrays[i]
 
 
-def _check_shape(argument: Argument, shape: tuple[int, ...]) -> None:
+def check_shape(argument: Argument, shape: tuple[int, ...]) -> None:
+    """Raise UsageError unless an array has the shape of an argument."""
     if shape != argument.array.shape:
-        raise _mismatch(argument, f"shape {list(argument.array.shape)}", str(list(shape)))
+        raise mismatch(argument, f"shape {list(argument.array.shape)}", str(list(shape)))
 
 
-def _mismatch(argument: Argument, expected: str, got: str) -> UsageError:
+def mismatch(argument: Argument, expected: str, got: str) -> UsageError:
+    """What is said of an argument that is not as expected."""
     return UsageError(
         f"argument '{argument.name}': expected {expected}, got {got}; the program was compiled for "
         f"{argument.said or argument.array}, compile it again for other arrays"

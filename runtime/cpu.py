@@ -25,7 +25,8 @@ from .arrays import (
     write_back,
 )
 from .calls import BoundCall
-from .cpu_kernels import TIMED_CALLS, CpuKernel, Launch, failure, run_group, threads_of
+from .cpu_kernels import TIMED_CALLS, CpuKernel, Launch, run_group, threads_of
+from .failures import failure
 from .loops import Move, in_order, moves_of
 from .native_loops import native_loops
 from .plan import MAX_KNOWN, Plan

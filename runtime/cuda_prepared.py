@@ -104,7 +104,7 @@ class PreparedCall:
         """
         pointer = self._pointer
         addresses = [*map(pointer, arguments)]
-        if reduce(or_, addresses) % VECTOR_BYTES:
+        if reduce(or_, addresses, 0) % VECTOR_BYTES:
             return None
         made = [*map(call, self._makers)]
         addresses += map(pointer, made)
