@@ -49,6 +49,10 @@ class Library(Protocol):
         """A new array with undefined content."""
         ...
 
+    def copy(self, value: Any) -> Any:
+        """A new array of the same content, row by row."""
+        ...
+
     def pointer(self, value: Any, /) -> int:
         """The address of the first element."""
         ...
@@ -117,6 +121,10 @@ class NumpyLibrary:
         """See `Library.empty`."""
         return np.empty(tuple(map(static, array.shape)), NUMPY_DTYPES[array.dtype])
 
+    def copy(self, value: Any) -> Any:
+        """See `Library.copy`."""
+        return np.array(value, order="C")
+
     def pointer(self, value: Any, /) -> int:
         """See `Library.pointer`."""
         return value.ctypes.data
@@ -162,6 +170,8 @@ class TorchLibrary:
         self._strided, self._tensor = torch.strided, torch.Tensor
         self._parameter = torch.nn.Parameter
         self.pointer: Callable[[Any], int] = torch.Tensor.data_ptr
+        self.device = device
+        self._contiguous = torch.contiguous_format
         self._device = torch.device(device)
         self._is_cpu = device == "cpu"
         guards: Any = attrgetter("_C._dynamo.guards")(torch)
@@ -204,6 +214,10 @@ class TorchLibrary:
     def empty(self, array: Array) -> Any:
         """See `Library.empty`."""
         return self.made(array.dtype, array.shape)
+
+    def copy(self, value: Any) -> Any:
+        """See `Library.copy`."""
+        return value.detach().clone(memory_format=self._contiguous)
 
     def made(self, dtype: str, shape: Sequence[Extent]) -> Any:
         """A new tensor."""
@@ -306,6 +320,13 @@ def numpy_array(name: str, value: Any) -> Any:
 def extension_name(argument: Argument) -> str:
     """The name numpy extensions such as ml_dtypes give to the dtype of `argument`."""
     return TORCH_DTYPES[argument.array.dtype]
+
+
+def is_like(value: Any, array: Array) -> bool:
+    """Whether a value has the dtype and the shape of an array of a plan whose sizes are known."""
+    dtype = str(value.dtype).removeprefix("torch.")
+    names = TORCH_DTYPES[array.dtype], NUMPY_DTYPES[array.dtype]
+    return dtype in names and tuple(value.shape) == array.shape
 
 
 def check_count(arguments: Sequence[Argument], values: Sequence[object]) -> None:

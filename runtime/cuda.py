@@ -15,7 +15,7 @@ from typing import Any
 
 from . import cuda_driver
 from .arrays import Library, check_count, shapes_of, write_back
-from .calls import BoundCall
+from .calls import bind
 from .cuda_kernels import CudaKernels
 from .cuda_prepared import Launch, PreparedCall
 from .gpus import Gpu, Gpus, TorchGpus
@@ -58,7 +58,7 @@ class _Run:
         """Run a call, or take what it gave before; what it `finds` is compared later."""
         again = self.given[len(self.calls)] if len(self.calls) < len(self.given) else None
         array = None if finds else self.plan.array
-        bound = BoundCall(step, f"cuda:{self.gpu.index}", array=array, programs=programs)
+        bound = bind(step, self.gpu.library, array=array, programs=programs)
         self.calls.append(bound.run(self.arrays, again))
         pointer = self.gpu.library.pointer
         self.pointers |= {ref: pointer(self.arrays[ref]) for ref in step.results}

@@ -121,6 +121,10 @@ class DeviceArray(Elsewhere):
         else:
             self.gpu.upload(self.address, np.ascontiguousarray(value))
 
+    def item(self) -> Any:
+        """The number that it is, if it has one element."""
+        return self.on_host({}).item()
+
     def copy(self) -> DeviceArray:
         """A new array, which lies row by row."""
         made = new_array(self.gpu, self._dtype, self.shape)
@@ -224,6 +228,10 @@ class DeviceLibrary:
     def empty(self, array: Array) -> Any:
         """See `Library.empty`."""
         return new_array(self._gpu, TORCH_DTYPES[array.dtype], tuple(map(static, array.shape)))
+
+    def copy(self, value: Any) -> Any:
+        """See `Library.copy`."""
+        return value.copy()
 
     def pointer(self, value: Any, /) -> int:
         """See `Library.pointer`."""

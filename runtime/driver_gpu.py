@@ -28,6 +28,10 @@ STOPPED = ("CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_ILLEGAL_INSTRUCTION", "CUDA_E
 """What the driver may say of a kernel that ended by a trap, which is what a check that fails does."""
 
 
+class StoppedError(DeploError):
+    """Work on a GPU failed, by an error of that name."""
+
+
 class Block:
     """A piece of memory; its owner gets it back when nobody has it any more."""
 
@@ -104,11 +108,11 @@ class DriverGpu:
 
     def download(self, target: Any, address: int) -> None:
         """Copy from the GPU to a numpy array, which lies row by row."""
-        if target.nbytes:
-            with self.active():
-                copied = cuda_driver.driver().cuMemcpyDtoH(
-                    target.ctypes.data, address, target.nbytes
-                )
+        if not target.nbytes:
+            return
+        with self.active():
+            self.synchronize()
+            copied = cuda_driver.driver().cuMemcpyDtoH(target.ctypes.data, address, target.nbytes)
             cuda_driver.ok(copied, f"copying from GPU {self.index}")
 
     def copy(self, address: int, source: int, nbytes: int) -> None:
@@ -123,11 +127,12 @@ class DriverGpu:
         if stream not in (None, LEGACY_STREAM):
             self._lent = True
 
-    def synchronize(self) -> str | None:
-        """Wait for all work; gives the name of the error of work that failed, or None."""
+    def synchronize(self) -> None:
+        """Wait for all work. Raises StoppedError if any failed."""
         cuda = cuda_driver.driver()
         (result,) = cuda.cuStreamSynchronize(LEGACY_STREAM)
-        return None if result == cuda.CUresult.CUDA_SUCCESS else result.name
+        if result != cuda.CUresult.CUDA_SUCCESS:
+            raise StoppedError(result.name)
 
     @cached_property
     def _pool(self) -> Any:
@@ -208,7 +213,7 @@ def current_index() -> int:
 
 
 def stopped(error: str, messages: Sequence[str]) -> Exception:
-    """The exception for work that failed, of a program whose checks may say `messages`.
+    """The exception for work that failed by an error, of a program whose checks may say `messages`.
 
     A GPU does not tell which of its checks stopped a kernel, nor whether one did.
     """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +12,14 @@ from .arrays import is_torch_tensor, numpy_array, shapes_of, write_back
 from .cuda import CudaProgram
 from .device_arrays import DeviceArray, DeviceLibrary, new_array, taken_array
 from .dlpack import CUDA, LEGACY_STREAM
-from .driver_gpu import DriverGpu, current_index, driver_gpu, driver_version, stopped
+from .driver_gpu import (
+    DriverGpu,
+    StoppedError,
+    current_index,
+    driver_gpu,
+    driver_version,
+    stopped,
+)
 from .gpus import runs_code_for
 from .nvrtc import Cubin, Usage, compute_capability
 from .plan import Plan
@@ -39,9 +46,14 @@ class GpuRunner:
         """The arrays of the GPU."""
         return self._gpu.library
 
-    def active(self) -> AbstractContextManager[object]:
-        """See `Runner.active`."""
-        return self._gpu.active()
+    @contextmanager
+    def active(self) -> Generator[None]:
+        """See `Runner.active`. Raises what a failed check of the program stands for."""
+        try:
+            with self._gpu.active():
+                yield
+        except StoppedError as error:
+            raise stopped(str(error), [*dict.fromkeys(self._messages)]) from error
 
     def take(self, name: str, value: Any) -> Any:
         """See `Runner.take`."""
@@ -86,9 +98,8 @@ class GpuRunner:
         return Cubin(self._target, text, {symbol: usage_of(said)})
 
     def finish(self) -> None:
-        """See `Runner.finish`. Raises what a failed check of the program stands for."""
-        if (error := self._gpu.synchronize()) is not None:
-            raise stopped(error, [*dict.fromkeys(self._messages)])
+        """See `Runner.finish`."""
+        self._gpu.synchronize()
 
     def give(self, values: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
         """See `Runner.give`."""

@@ -140,7 +140,7 @@ class LoadedProgram:
             counts = {"result": len(plan.results), "argument": len(plan.arguments)}
             check_value(each, counts | {"output": len(interface.values) + len(interface.updates)})
         self._buckets = None
-        if len(self._variants) > 1 and all(size.argument is not None for size in plan.sizes):
+        if len(self._variants) > 1:
             self._buckets = Buckets(plan.sizes, self._first.hints)
         with runner.active():
             self._arrays = self._held()
@@ -195,11 +195,12 @@ class LoadedProgram:
         if self._buckets is not None:
             bucket = self._buckets.of(arguments)
             variant = next((each for each in self._variants if each.hints == bucket), variant)
+        given: Sequence[Sequence[Any]] = ()
         while True:
             try:
-                return variant.program(*arguments)
+                return variant.program(*arguments, given=given)
             except EmptySize as found:
-                variant = variant.without(found.number)
+                variant, given = variant.without(found.number), found.given
 
     def _arguments(self, flat: Sequence[Any]) -> list[Any]:
         """The arrays of all arguments of the plan, of the flattened inputs of a call."""

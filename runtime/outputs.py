@@ -5,7 +5,7 @@
     {"constant": null}    {"size": "s0 * 2", "axes": [[0, 1, 1, 0]]}   other values
 
 A size is an expression over sizes: of each, the argument and the axis that say it, and the scale and offset
-by which they do.
+by which they do. One `"of": "result"` is said by axes of results.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def value_of(data: Data, sources: Mapping[str, Sequence[Any]]) -> Any:
         return data["constant"]
     arguments = sources["argument"]
     if "size" in data:
-        return _size(data, arguments)
+        return _size(data, sources[data.get("of", "argument")])
     value = sources[data["from"]][data["index"]]
     if data["from"] == "result":
         if data.get("complex"):
@@ -157,7 +157,7 @@ def check_value(data: Data, counts: Mapping[str, int]) -> None:
     if "constant" in data:
         return
     if "size" in data:
-        _size(data, [_Shape()] * counts["argument"])
+        _size(data, [_Shape()] * counts[data.get("of", "argument")])
         return
     if not 0 <= data["index"] < counts[data["from"]]:
         raise ValueError(f"there is no {data['from']} {data['index']}")

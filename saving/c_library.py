@@ -35,6 +35,8 @@ def save_c_library(program: Program, directory: Path, name: str) -> None:
     """
     check_function_name(name, texts_of(program.plan))
     check_calls([program])
+    if any(plan.calls for plan in program.plan.whole):
+        raise UsageError("a C library finds no sizes in data, and has no loops and choices that data decide")
     host = Host(program, name)
     architecture, core, more = code_target(program.target)
     compiler = _compiler(architecture)

@@ -26,6 +26,7 @@ from ..program import Program
 from ..program_stages import stages_of
 from ..runtime import safetensors
 from ..runtime.linked_code import texts_of
+from ..runtime.own_calls import is_own
 from ..runtime.plan import Plan
 from ..runtime.program_file import MANIFEST, VERSION, WEIGHTS, ed25519
 from .gpu_code import GpuCode
@@ -74,15 +75,14 @@ def save(
 def check_calls(programs: Sequence[Program]) -> None:
     """Raise UsageError if a program needs PyTorch, with the lines that do."""
     for program in programs:
-        calls = {call.operator for plan in program.plan.whole for call in plan.calls}
+        steps = [call for plan in program.plan.whole for call in plan.calls]
+        calls = {step.operator for step in steps if not is_own(step)}
         if not calls:
             continue
         where = {each.operator: each.where for each in program.fallbacks}
         lines = [f"  {each}{_at(where.get(each, ()))}" for each in sorted(calls)]
-        raise UsageError(
-            "a program that is saved runs without PyTorch, and this one has it run calls, or finds sizes and "
-            "takes branches by what is in its data (deplo.…):\n" + "\n".join(lines)
-        )
+        told = "a program that is saved runs without PyTorch, and this one has it run"
+        raise UsageError("\n".join((f"{told}:", *lines)))
 
 
 def _at(lines: Sequence[str]) -> str:
@@ -168,7 +168,7 @@ class _Variants:
         stripped = _without_sources(code.data, self.code.described)
         self.members[said["plan"]] = json.dumps(stripped, separators=(",", ":")).encode()
         for number, size in enumerate(code.plan.sizes):
-            if size.argument is not None and size.minimum == 0:
+            if size.minimum == 0:
                 said["without"][str(number)] = self.variant(code.without(number))
         return said
 

@@ -15,8 +15,8 @@ def saved(program, args, kwargs, gpu, path, target="sm_90a", **options):
     """A program on the CPU, and the same for a GPU from a file."""
     ours = deplo.compile(copy.deepcopy(program), args, kwargs, target="cpu", **options)
     compiled = deplo.compile(program, args, kwargs, target=target, **options)
-    gpu.learn(compiled)
     compiled.save(path)
+    gpu.learn(compiled)
     return ours, load(path)
 
 

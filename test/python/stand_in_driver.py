@@ -65,9 +65,11 @@ class StandIn:
         self._library.stand_in(devices, *capability, cuda, shared_bytes, self._callback)
 
     def learn(self, program: Program) -> None:
-        """Be able to launch the kernels of a program, by their machine code or PTX."""
+        """Be able to launch the kernels of a program that was saved, by their machine code or PTX."""
         target = program.target.name
-        for code in program.code.codes:
+        codes = program.code.codes
+        for code in codes:  # those for sizes of 0 come behind it
+            codes += code._empty.values()
             module = ExecutionPlan(code).stage("cuda")
             functions = {op.sym_name.data: op for op in module.ops if isinstance(op, cuda.FuncOp)}
             for plan in code.plan.whole:

@@ -65,8 +65,8 @@ def test_dynamic_sizes(gpu, tmp_path):  # noqa: F811
     compiled = deplo.compile(sized, calls[0], target="sm_90a", dynamic_shapes=shapes)
     for hints in ((1,), (512,)):
         compiled.code._suit(hints)  # as the first call does that is in such a bucket
-    gpu.learn(compiled)
     compiled.save(tmp_path / "x.deplo")
+    gpu.learn(compiled)
     loaded = load(tmp_path / "x.deplo")
     assert len(loaded._variants) == 3
     for args in calls:
