@@ -99,12 +99,21 @@ class DeviceArray(Elsewhere):
     def __dlpack_device__(self) -> tuple[int, int]:
         return CUDA, self.gpu.index
 
-    def __dlpack__(self, *, stream: int | None = None, **_: Any) -> Any:
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
         """A capsule; the array is complete, whatever the stream that it is used on."""
+        device = self.__dlpack_device__()
+        if copy or dl_device not in (None, device):
+            raise BufferError("an array on a GPU is given where it is; copy what was made of it")
         self.gpu.lend(self.memory, stream)
         layout = self.layout
         strides = [stride // layout.itemsize for stride in layout.strides]
-        device = self.__dlpack_device__()
         return give(self.memory, self.address, self._dtype, self.shape, strides, device)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

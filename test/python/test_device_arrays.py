@@ -133,6 +133,11 @@ def test_results_go_into_the_next_call(gpu, tmp_path):  # noqa: F811
     for _ in range(3):
         y = loaded(y)
     assert np.asarray(y).tolist() == [16] * 4
+    for asked in ({"copy": True}, {"dl_device": (1, 0)}):
+        with pytest.raises(BufferError, match="is given where it is"):
+            y.__dlpack__(**asked)
+    with pytest.raises(ValueError, match="is copied to become numpy's"):
+        np.asarray(y, copy=False)
 
 
 def test_views_on_the_gpu_are_of_the_same_memory(gpu, tmp_path):  # noqa: F811

@@ -9,7 +9,8 @@ import pytest
 import torch
 from gpu_programs import check_same, saved
 from stand_in_driver import build, gpu  # noqa: F401
-from test_program_files import Counter, Tied, bits, into_cache, rewritten, sized, tree, views
+from test_hostile_program_files import rewritten
+from test_program_files import Counter, Tied, bits, into_cache, sized, tree, views
 from torch import nn
 
 import deplo
