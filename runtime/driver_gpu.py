@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, cached_property
+from threading import Lock
 from typing import Any
 
 from ..errors import CheckError, DeploError, MissingEnvironmentError
@@ -52,6 +53,7 @@ class DriverGpu:
         doing = f"starting to use GPU {index}"
         self._context = cuda_driver.ok(cuda.cuDevicePrimaryCtxRetain(self._device), doing)
         self._returned: deque[int] = deque()
+        self._giving_back = Lock()
         self._lent = False
         self.library = DeviceLibrary(self)
 
@@ -155,8 +157,10 @@ class DriverGpu:
         doing = f"giving back memory of GPU {self.index}"
         if self._returned and self._lent:
             cuda_driver.ok(cuda.cuCtxSynchronize(), doing)
-        while self._returned:
-            cuda_driver.ok(cuda.cuMemFreeAsync(self._returned.popleft(), LEGACY_STREAM), doing)
+        with self._giving_back:
+            while self._returned:
+                address = self._returned.popleft()
+                cuda_driver.ok(cuda.cuMemFreeAsync(address, LEGACY_STREAM), doing)
 
     # ------------------------------------------------------------------------- what it is
 

@@ -180,6 +180,27 @@ def test_complex_numbers_on_the_gpu(gpu, tmp_path):  # noqa: F811
     compare([seen(y), np.asarray(y)], [ours(x).numpy()] * 2)
 
 
+def test_parameters_that_are_returned_have_their_dtype(gpu, tmp_path):  # noqa: F811
+    class Own(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.narrow, self.table = nn.Parameter(r(2, 3).bfloat16()), nn.Parameter(r(2, 3))
+
+        def forward(self, x):
+            return self.narrow.t(), self.table[1], x
+
+    module = Own()
+    _, loaded = saved(module, (r(4),), None, gpu, tmp_path / "x.deplo")
+    wanted = [bits(module.narrow.t()), bits(module.table[1])]
+    half, row, _ = loaded(OnGpu(aligned(np.ones(4, np.float32))))
+    assert (half.dtype, row.dtype) == ("bfloat16", "float32")
+    compare([seen(half), seen(row)], wanted)
+    x = np.ones(4, np.float32)
+    *given, same = loaded(x)
+    assert same is x
+    compare(given, wanted)
+
+
 def test_what_cannot_be_read_is_refused(gpu, tmp_path):  # noqa: F811
     gpu.be(devices=2)
     _, loaded = saved(lambda x: x * 2, (r(4),), None, gpu, tmp_path / "x.deplo")

@@ -215,6 +215,7 @@ import numpy as np
 from deplo.runtime import load
 program = load(sys.argv[1])
 np.save(sys.argv[3], program(np.load(sys.argv[2])))
+assert not {"cuda", "deplo.runtime.gpu_runner"} & set(sys.modules), "nothing of GPUs"
 """
 
 
