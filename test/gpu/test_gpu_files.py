@@ -18,6 +18,7 @@ from torch import nn  # noqa: E402
 from torch.export import Dim  # noqa: E402
 
 import deplo  # noqa: E402
+from deplo.errors import MissingEnvironmentError  # noqa: E402
 from deplo.runtime import LoadedProgram, load  # noqa: E402
 
 MLP = nn.Sequential(nn.LayerNorm(64), nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 10)).eval()
@@ -103,7 +104,10 @@ def test_ptx_runs_on_later_gpus(tmp_path: Path) -> None:
     if torch.cuda.get_device_capability() < (9, 0):
         pytest.skip("this GPU runs machine code for sm_80")
     x = torch.randn(33, 64)
-    loaded = saved(MLP, (x,), tmp_path / "x.deplo", target="sm_80")
+    try:
+        loaded = saved(MLP, (x,), tmp_path / "x.deplo", target="sm_80")
+    except MissingEnvironmentError as error:
+        pytest.skip(str(error))  # a driver that is older than NVRTC
     torch.testing.assert_close(torch.from_numpy(loaded(x.numpy())), MLP(x).detach())
 
 
