@@ -182,7 +182,7 @@ class Program(ExecutionPlan):
         It holds plans and machine code for `target`, of a program with dynamic sizes for the sizes that it
         was compiled for so far, and the parameters; with `ir`, its text at each stage, too. With a
         `private_key`, the 32 bytes of an Ed25519 key, it is signed. Raises UsageError, which lists what a
-        file cannot say, such as calls of PyTorch; MissingEnvironmentError without a linker.
+        file cannot say, such as calls of PyTorch; MissingEnvironmentError without a linker, or NVRTC.
         """
         write = import_module(".saving.program_file", __package__).save
         write([self], path, Path(path).stem, private_key, ir=ir)

@@ -58,13 +58,21 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i32,
 )
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import SymbolOpInterface, SymbolTable
 
 from ..dialects import cuda
 from ..dialects.calls import OperandAttr
 from ..dialects.inside import ops_in, ops_of
-from ..dialects.kernel import AllocOp, CallOp, LaunchOp, LoopOp, TensorMapOp, TensorMapType
+from ..dialects.kernel import (
+    AllocOp,
+    AssertOp,
+    CallOp,
+    LaunchOp,
+    LoopOp,
+    TensorMapOp,
+    TensorMapType,
+)
 from ..dialects.kernel_loop import loop_around
 from ..dialects.multiples import Multiple, multiple_of
 from ..dialects.part_calls import parts_of
@@ -353,21 +361,26 @@ def _kernel(module: ModuleOp, name: str, sources: Mapping[str, str]) -> dict[str
     if name not in sources:
         raise DeploError(f"kernel @{name} is launched but there is no source for it")
     function = next((op for op in module.ops if _symbol(op) == name), None)
-    attribute = None if function is None else function.attributes.get(MESSAGES_ATTRIBUTE)
-    messages: list[str] = []
-    if isinstance(attribute, ArrayAttr):
-        messages = [m.data for m in cast(ArrayAttr[StringAttr], attribute)]
     shared = function.launch_shared_bytes if isinstance(function, cuda.FuncOp) else 0
     narrow = isinstance(function, cuda.FuncOp) and function.sizes and function.index_type == i32
     return {
         "name": name,
         "source": sources[name],
-        "messages": messages,
+        "messages": [] if function is None else _messages(function),
         "flops": None,
         "bytes": None,
         **({"shared_bytes": shared} if shared else {}),
         **({"size_bits": 32} if narrow else {}),
     }
+
+
+def _messages(function: Operation) -> list[str]:
+    """What a kernel's checks may say; one on a GPU stops without saying which of them failed."""
+    attribute = function.attributes.get(MESSAGES_ATTRIBUTE)
+    if isinstance(attribute, ArrayAttr):
+        return [m.data for m in cast(ArrayAttr[StringAttr], attribute)]
+    checks = ops_of(function, AssertOp) if isinstance(function, cuda.FuncOp) else []
+    return [*dict.fromkeys(op.message.data for op in checks)]
 
 
 def _symbol(op: Any) -> str | None:

@@ -49,6 +49,10 @@ class Library(Protocol):
         """A new array with undefined content."""
         ...
 
+    def copy(self, value: Any) -> Any:
+        """A new array of the same content, row by row."""
+        ...
+
     def pointer(self, value: Any, /) -> int:
         """The address of the first element."""
         ...
@@ -104,18 +108,22 @@ class NumpyLibrary:
     def check(self, value: Any, argument: Argument) -> Any:
         """See `Library.check`."""
         if not isinstance(value, np.ndarray | np.generic):
-            raise _mismatch(argument, "a numpy array", type(value).__name__)
+            raise mismatch(argument, "a numpy array", type(value).__name__)
         array: Any = np.asarray(value)
         expected = np.dtype(NUMPY_DTYPES[argument.array.dtype])
         extension = array.dtype.isnative and array.dtype.name == extension_name(argument)
         if array.dtype != expected and not extension:
-            raise _mismatch(argument, f"dtype {expected}", str(array.dtype))
-        _check_shape(argument, array.shape)
+            raise mismatch(argument, f"dtype {expected}", str(array.dtype))
+        check_shape(argument, array.shape)
         return np.require(array, requirements=["C", "A"])
 
     def empty(self, array: Array) -> Any:
         """See `Library.empty`."""
         return np.empty(tuple(map(static, array.shape)), NUMPY_DTYPES[array.dtype])
+
+    def copy(self, value: Any) -> Any:
+        """See `Library.copy`."""
+        return np.array(value, order="C")
 
     def pointer(self, value: Any, /) -> int:
         """See `Library.pointer`."""
@@ -162,6 +170,8 @@ class TorchLibrary:
         self._strided, self._tensor = torch.strided, torch.Tensor
         self._parameter = torch.nn.Parameter
         self.pointer: Callable[[Any], int] = torch.Tensor.data_ptr
+        self.device = device
+        self._contiguous = torch.contiguous_format
         self._device = torch.device(device)
         self._is_cpu = device == "cpu"
         guards: Any = attrgetter("_C._dynamo.guards")(torch)
@@ -175,20 +185,20 @@ class TorchLibrary:
         array = argument.array
         kind = type(value)
         if not isinstance(value, self._tensor):
-            raise _mismatch(argument, "a torch tensor", kind.__name__)
+            raise mismatch(argument, "a torch tensor", kind.__name__)
         if kind is not self._tensor and _has_own_operators(kind, self._tensor):
             got = f"a {kind.__name__}, which has operators of its own"
-            raise _mismatch(argument, "a plain torch tensor", got)
+            raise mismatch(argument, "a plain torch tensor", got)
         if value.is_nested:
-            raise _mismatch(argument, "a dense tensor", "a nested tensor")
+            raise mismatch(argument, "a dense tensor", "a nested tensor")
         if value.dtype is not (dtype := self._dtypes[array.dtype]):
-            raise _mismatch(argument, f"dtype {dtype}", str(value.dtype))
+            raise mismatch(argument, f"dtype {dtype}", str(value.dtype))
         if value.shape != array.shape:
-            _check_shape(argument, value.shape)
+            check_shape(argument, value.shape)
         if not value.is_cpu if self._is_cpu else value.device != self._device:
-            raise _mismatch(argument, f"device {self._device}", str(value.device))
+            raise mismatch(argument, f"device {self._device}", str(value.device))
         if value.layout is not self._strided:
-            raise _mismatch(argument, "a dense tensor", str(value.layout))
+            raise mismatch(argument, "a dense tensor", str(value.layout))
         if value.is_neg() or value.is_conj():
             value = value.detach().resolve_conj().resolve_neg()
         if value._is_zerotensor():
@@ -197,13 +207,17 @@ class TorchLibrary:
             value.data_ptr()
         except RuntimeError:
             got = "one of a transform of torch.func, such as vmap"
-            raise _mismatch(argument, "a tensor with memory", got) from None
+            raise mismatch(argument, "a tensor with memory", got) from None
         # What reads it reads memory, or runs without gradients (`calls.py`).
         return value if value.is_contiguous() else value.detach().contiguous()
 
     def empty(self, array: Array) -> Any:
         """See `Library.empty`."""
         return self.made(array.dtype, array.shape)
+
+    def copy(self, value: Any) -> Any:
+        """See `Library.copy`."""
+        return value.detach().clone(memory_format=self._contiguous)
 
     def made(self, dtype: str, shape: Sequence[Extent]) -> Any:
         """A new tensor."""
@@ -289,9 +303,30 @@ def torch_library(device: str) -> TorchLibrary:
     return TorchLibrary(device)
 
 
+def numpy_array(name: str, value: Any) -> Any:
+    """An argument as a numpy array, in the memory that it has, if other libraries tell that (DLPack)."""
+    if isinstance(value, np.ndarray | np.generic) or not hasattr(value, "__dlpack__"):
+        return value
+    if is_torch_tensor(value) and value.is_neg():
+        value = value.resolve_neg()  # which DLPack does not tell
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"argument '{name}': a {type(value).__name__} that numpy cannot read ({error})"
+        ) from error
+
+
 def extension_name(argument: Argument) -> str:
     """The name numpy extensions such as ml_dtypes give to the dtype of `argument`."""
     return TORCH_DTYPES[argument.array.dtype]
+
+
+def is_like(value: Any, array: Array) -> bool:
+    """Whether a value has the dtype and the shape of an array of a plan whose sizes are known."""
+    dtype = str(value.dtype).removeprefix("torch.")
+    names = TORCH_DTYPES[array.dtype], NUMPY_DTYPES[array.dtype]
+    return dtype in names and tuple(value.shape) == array.shape
 
 
 def check_count(arguments: Sequence[Argument], values: Sequence[object]) -> None:
@@ -324,12 +359,14 @@ def write_back(updated: Sequence[int], arguments: Sequence[Any], arrays: Sequenc
             (argument.detach() if is_torch_tensor(argument) else argument)[...] = arrays[i]
 
 
-def _check_shape(argument: Argument, shape: tuple[int, ...]) -> None:
+def check_shape(argument: Argument, shape: tuple[int, ...]) -> None:
+    """Raise UsageError unless an array has the shape of an argument."""
     if shape != argument.array.shape:
-        raise _mismatch(argument, f"shape {list(argument.array.shape)}", str(list(shape)))
+        raise mismatch(argument, f"shape {list(argument.array.shape)}", str(list(shape)))
 
 
-def _mismatch(argument: Argument, expected: str, got: str) -> UsageError:
+def mismatch(argument: Argument, expected: str, got: str) -> UsageError:
+    """What is said of an argument that is not as expected."""
     return UsageError(
         f"argument '{argument.name}': expected {expected}, got {got}; the program was compiled for "
         f"{argument.said or argument.array}, compile it again for other arrays"

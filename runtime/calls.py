@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
-from ..errors import CheckError, DeploError
-from .arrays import TORCH_DTYPES
-from .part_calls import Program, parts_of, run_parts
-from .plan_parts import Array, CallStep, Permuted, Ref, references
+from ..errors import DeploError
+from .arrays import TORCH_DTYPES, Library, TorchLibrary
+from .own_calls import BoundCall, OwnCall, Resolve, is_own
+from .part_calls import Program
+from .plan_parts import Array, CallStep, Permuted, Ref
 from .sizes import static
 
 ON_DEVICE = "device"
@@ -23,15 +24,25 @@ ON_DEVICE = "device"
 ALIGNMENT = 64
 """Bytes that buffers begin at multiples of."""
 
-SIZE = "deplo.size.default"
-"""The operator by which a plan finds a size that one of its kernels has computed."""
+def bind(
+    step: CallStep,
+    library: Library,
+    key: Callable[[Ref], Any] = lambda ref: ref,
+    array: Callable[[Ref], Array] | None = None,
+    programs: Mapping[str, Program] | None = None,
+) -> BoundCall:
+    """A call on arrays of a library; `programs` are the plan's parts.
 
-Resolve = Callable[[Any], Any]
-"""Gives an argument, of all tensors of a plan."""
+    Raises DeploError for an operator that this PyTorch does not have.
+    """
+    if is_own(step):
+        return OwnCall(step, library, key, array, programs)
+    assert isinstance(library, TorchLibrary)
+    return TorchCall(step, library.device, key, array)
 
 
-class BoundCall:
-    """A step with everything settled but its tensors, which it finds in a container, each by its key."""
+class TorchCall(BoundCall):
+    """A call of an operator of PyTorch, on a device."""
 
     def __init__(
         self,
@@ -39,42 +50,26 @@ class BoundCall:
         device: str,
         key: Callable[[Ref], Any] = lambda ref: ref,
         array: Callable[[Ref], Array] | None = None,
-        programs: Mapping[str, Program] | None = None,
     ):
-        """`array` says what a result has to be, if anything does; `programs` are the plan's parts.
-
-        Raises DeploError for an operator that this PyTorch does not have.
-        """
-        self.step = step
+        super().__init__(step, key, array)
         self.no_grad = _torch().no_grad
         self.positional: list[Resolve] = []
         self.keywords: dict[str, Resolve] = {}
-        if parts_of(step):
-            self.operator = run_parts(step, programs or {})
-            self.keywords = {name: _resolver(v, key) for name, v in step.arguments.items()}
-        else:
-            self.operator = find_operator(step.operator)
-            for argument in self.operator._schema.arguments:
-                resolve = _resolver(_given(step, argument, device), key)
-                if argument.kwarg_only:
-                    self.keywords[argument.name] = resolve
-                else:
-                    self.positional.append(resolve)
-        self.inputs = [key(ref) for ref in references([*step.arguments.values()])]
-        self.results = [key(ref) for ref in step.results]
-        self.expected = None if array is None else [_described(array(r)) for r in step.results]
+        self.operator = find_operator(step.operator)
+        for argument in self.operator._schema.arguments:
+            resolve = _resolver(_given(step, argument, device), key)
+            if argument.kwarg_only:
+                self.keywords[argument.name] = resolve
+            else:
+                self.positional.append(resolve)
+        self._described = None if self.expected is None else [*map(_described, self.expected)]
 
     def run(self, tensors: Any, given: Sequence[Any] | None = None) -> Sequence[Any]:
-        """Run the call; each result, or a copy of it, takes the place of its tensor.
-
-        `given` is what the call gave before, if it is not to run again. Gives what the call gave.
-        An operator that fails raises what it raises in eager. Raises DeploError for one that gives other
-        results than the plan says.
-        """
+        """See `BoundCall.run`."""
         with self.no_grad():
             made = self._call(tensors) if given is None else given
-            if self.expected is not None:
-                self._check(made, self.expected)
+            if self._described is not None:
+                self._check(made, self._described)
             others = [tensors[key] for key in self.inputs]
             for result, key in zip(made, self.results, strict=True):
                 if given is None and _is_fresh(result, others):
@@ -101,9 +96,6 @@ class BoundCall:
             for value, (dtype, shape) in zip(made, expected, strict=True)
         ):
             return
-        if self.step.operator == SIZE:
-            ((_, (size,)), *_), (other,) = expected, made[0].shape
-            raise CheckError(f"two sizes that the program needs to be equal are {size} and {other}")
         got = [(str(value.dtype), tuple(value.shape)) for value in made]
         wanted = [(str(dtype), shape) for dtype, shape in expected]
         raise DeploError(
@@ -168,8 +160,6 @@ def _described(array: Array) -> tuple[Any, tuple[int, ...]]:
 @cache
 def find_operator(name: str) -> Any:
     """The operator `namespace.operator.overload`; raises DeploError if this PyTorch has none."""
-    if name == SIZE:
-        _define_size()
     found: Any = _torch().ops
     try:
         for part in name.split("."):
@@ -177,20 +167,6 @@ def find_operator(name: str) -> Any:
     except AttributeError:
         raise DeploError(f"this PyTorch has no operator {name}, which the program calls") from None
     return found
-
-
-@cache
-def _define_size() -> Any:
-    """Let PyTorch have the operator that makes as many elements, not set, as a tensor says."""
-    torch = _torch()
-    library = torch.library.Library("deplo", "FRAGMENT")
-    library.define("size(Tensor count) -> Tensor")
-
-    def size(count: Any) -> Any:
-        return torch.empty(int(count), dtype=torch.int8, device=count.device)
-
-    library.impl("size", size, "CompositeExplicitAutograd")
-    return library
 
 
 def is_random(name: str) -> bool:

@@ -26,10 +26,12 @@ from .arrays import (
     torch_library,
     write_back,
 )
-from .calls import BoundCall
-from .cpu_kernels import TIMED_CALLS, CpuKernel, Launch, failure, run_group, threads_of
+from .calls import bind
+from .cpu_kernels import TIMED_CALLS, CpuKernel, Launch, run_group, threads_of
+from .failures import failure
 from .loops import Move, in_order, moves_of
 from .native_loops import native_loops
+from .own_calls import BoundCall, is_own
 from .plan import MAX_KNOWN, Plan
 from .plan_parts import Array, CallStep, Ref, Step
 from .prepared import NativeLaunch, NativeStep, PreparedCall, nothing, prepare
@@ -86,12 +88,12 @@ class CpuProgram:
             k.name: CpuKernel(native_code.compile_kernel(k.name, k.source), k.messages)
             for k in plan.kernels
         }
-        self._parts = {name: CpuProgram(part, "torch") for name, part in plan.parts.items()}
+        self._parts = {name: CpuProgram(part, library) for name, part in plan.parts.items()}
         self._stages = stages_of(plan)
         if any(len(group) > 1 for stage in self._stages for group in stage.groups):
             native_code.group_driver()  # now, not in the first call that shares its launches out
         self._own = threading.local()
-        self._ready: dict[int, _Ready] = {}
+        self._ready: dict[tuple[int, str], _Ready] = {}
         self._prepared: tuple[PreparedCall, ...] = ()
         self._sized: SizedCalls | None = None
 
@@ -119,7 +121,8 @@ class CpuProgram:
             raise failure(results)
         if results is not None and sized.repeats == TIMED_CALLS:
             library = self._library(arguments)
-            self._prepare(self._at(self.plan.at(shapes_of(arguments))), arguments, library, shared)
+            ready = self._at(self.plan.at(shapes_of(arguments)), library)
+            self._prepare(ready, arguments, library, shared)
         return results
 
     def again(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -161,7 +164,7 @@ class CpuProgram:
         check_count(self.plan.arguments, arguments)
         library = self._library(arguments)
         shapes = shapes_of(arguments) if self.plan.sizes else ()
-        ready = self._at(self.plan.at(shapes) if self.plan.sizes else self.plan)
+        ready = self._at(self.plan.at(shapes) if self.plan.sizes else self.plan, library)
         arrays = list(arguments)
         pointers = library.addresses(arguments, ready.plan.arguments)
         as_they_are = pointers is not None
@@ -198,7 +201,7 @@ class CpuProgram:
             if stage.finds:
                 made = dict(enumerate(arrays[count:]))
                 found |= find_sizes(self.plan, stage, made, calls)
-                ready = self._at(self.plan.at(shapes, found))
+                ready = self._at(self.plan.at(shapes, found), library)
                 check_found(ready.plan, stage, made)
         write_back(ready.plan.updated, arguments, arrays)
         ready.calls += 1
@@ -250,7 +253,7 @@ class CpuProgram:
 
         def prepared_step(step: Launch | BoundCall, n: int, more: bool) -> NativeLaunch | BoundCall:
             if isinstance(step, BoundCall):
-                return BoundCall(step.step, "cpu", place, ready.plan.array, self._parts)
+                return bind(step.step, library, place, ready.plan.array, self._parts)
             return step.native(n, places, more)
 
         loops = native_loops(
@@ -282,29 +285,28 @@ class CpuProgram:
         uses_torch = any(map(is_torch_tensor, arguments))
         if uses_torch or (not arguments and self._default_library == "torch"):
             return torch_library("cpu")
-        if self.plan.calls:
-            raise UsageError(
-                f"this program lets PyTorch run {self.plan.calls[0].operator}: pass torch tensors"
-            )
+        if called := [call.operator for call in self.plan.calls if not is_own(call)]:
+            raise UsageError(f"this program lets PyTorch run {called[0]}: pass torch tensors")
         return NumpyLibrary()
 
-    def _at(self, plan: Plan) -> _Ready:
-        """What calls need of a plan whose sizes are known."""
-        ready = self._ready.get(id(plan))
+    def _at(self, plan: Plan, library: Library) -> _Ready:
+        """What calls with arrays of a library need of a plan whose sizes are known."""
+        key = id(plan), library.name
+        ready = self._ready.get(key)
         if ready is None or ready.plan is not plan:
             if len(self._ready) >= MAX_KNOWN:
                 self._ready.clear()
-            ready = self._ready[id(plan)] = self._make_ready(plan)
+            ready = self._ready[key] = self._make_ready(plan, library)
         return ready
 
-    def _make_ready(self, plan: Plan) -> _Ready:
+    def _make_ready(self, plan: Plan, library: Library) -> _Ready:
         position = partial(_position, plan)
         compared_later = {stage.end - 1 for stage in self._stages if stage.finds}
         steps: list[Launch | BoundCall] = []
         for number, step in enumerate(plan.steps):
             if isinstance(step, CallStep):
                 array = None if number in compared_later else plan.array
-                steps.append(BoundCall(step, "cpu", position, array, self._parts))
+                steps.append(bind(step, library, position, array, self._parts))
                 continue
             positions = tuple(map(position, step.arguments))
             sizes = list(map(static, step.sizes))

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from ..errors import CheckError, DivisionByZeroError, OutOfRangeError
 from . import native_code
+from .failures import failure
 from .prepared import NativeLaunch
 from .threads import Sharing
 
@@ -181,12 +181,3 @@ class CpuKernel:
 def chunk_size(blocks: int, threads: int) -> int:
     """How many blocks a thread takes at once."""
     return max(1, blocks // (threads * CHUNKS_PER_THREAD) if threads > 1 else blocks)
-
-
-def failure(message: str) -> Exception:
-    """The exception of a check that failed, which is of the class that eager raises as well."""
-    if message.startswith("index"):
-        return OutOfRangeError(message)
-    if message.endswith("division by zero"):
-        return DivisionByZeroError(message)
-    return CheckError(message)

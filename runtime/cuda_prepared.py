@@ -1,6 +1,6 @@
 """Calls on a GPU that are like an earlier one: one check for all arguments, then nothing but launches.
 
-PyTorch's own guard says whether arguments are like those of the earlier call, as on a CPU (`prepared.py`).
+The library's guard says whether arguments are like those of the earlier call, as on a CPU (`prepared.py`).
 A launch says where a kernel's parameters are: in a table, which each call fills with its arrays' addresses.
 """
 
@@ -15,7 +15,7 @@ from operator import call, or_
 from threading import Lock
 from typing import Any
 
-from .arrays import TorchLibrary
+from .arrays import Library
 from .loops import in_order, moves_of
 from .plan import Plan
 from .plan_parts import Array, Ref
@@ -50,7 +50,7 @@ class PreparedCall:
         self,
         plan: Plan,
         launches: Sequence[Launch],
-        library: TorchLibrary,
+        library: Library,
         fits: Callable[..., bool],
     ):
         """A call of these launches, which are those of `plan`, whose sizes are known."""
@@ -104,7 +104,7 @@ class PreparedCall:
         """
         pointer = self._pointer
         addresses = [*map(pointer, arguments)]
-        if reduce(or_, addresses) % VECTOR_BYTES:
+        if reduce(or_, addresses, 0) % VECTOR_BYTES:
             return None
         made = [*map(call, self._makers)]
         addresses += map(pointer, made)

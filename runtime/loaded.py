@@ -4,14 +4,15 @@
     program(np.ones((8, 64), np.float32))       # as the program that was saved: same tree, dtypes and shapes
 
 Arguments are numpy arrays, or arrays of other libraries on the CPU (DLPack); results are numpy arrays. An
-array of bfloat16 is one of its bits, uint16.
+array of bfloat16 is one of its bits, uint16. A program for a GPU takes arrays that lie there as they are, and
+then gives such (`device_arrays.py`).
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,16 +20,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import MissingEnvironmentError, UsageError
-from .arrays import NUMPY_DTYPES, is_torch_tensor
+from .arrays import NUMPY_DTYPES
 from .buckets import Buckets
 from .changed_arrays import check_changed
-from .cpu import CpuProgram
-from .cpu_features import machine, missing
-from .linked_code import load_code, texts_of
-from .outputs import COMPLEX, as_complex, check_value, value_of
+from .outputs import COMPLEX, as_complex, check_value, layout_of, value_of, viewed
 from .plan import Plan
 from .plan_parts import Argument
 from .program_file import WEIGHTS, ProgramFile, read_program_file
+from .runners import Runner, module_for, obstacle
 from .safetensors import read as read_safetensors
 from .sizes import EmptySize
 from .trees import count, flatten, unflatten
@@ -41,20 +40,25 @@ INVALID = (
 
 
 def load(
-    path: str | os.PathLike[str], *, target: str | None = None, public_key: bytes | None = None
+    path: str | os.PathLike[str],
+    *,
+    target: str | None = None,
+    device: int | None = None,
+    public_key: bytes | None = None,
 ) -> LoadedProgram:
     """The program in a file that `Program.save` or `deplo compile -o x.deplo` wrote.
 
-    Of what it was compiled for, it is the first that this machine can run, or the one named `target`. A file
-    holds machine code: load one only if you trust its origin. Digests tell damage, not malice; with a
-    `public_key`, the 32 bytes of an Ed25519 key, the file must be signed by its owner. Raises UsageError for
-    what is no sound file, MissingEnvironmentError where this machine cannot run it. Nothing is written.
+    Of what it was compiled for, it is the first that this machine can run, or the one named `target`. One
+    for a GPU runs on the current GPU, or on number `device`. A file holds machine code: load one only if you
+    trust its origin. Digests tell damage, not malice; with a `public_key`, the 32 bytes of an Ed25519 key,
+    the file must be signed by its owner. Raises UsageError for what is no sound file, MissingEnvironmentError
+    where this machine cannot run it. Nothing is written.
     """
     file = read_program_file(path, public_key)
     try:
         interface = Interface.read(file)
-        chosen = _choose(file, target)
-        return LoadedProgram(file, interface, chosen)
+        chosen = _choose(file, target, device)
+        return LoadedProgram(file, interface, chosen, module_for(chosen).runner(chosen, device))
     except INVALID as error:
         raise _invalid(file, error) from error
 
@@ -103,13 +107,13 @@ class Interface:
         return read
 
 
-def _choose(file: ProgramFile, name: str | None) -> Mapping[str, Any]:
+def _choose(file: ProgramFile, name: str | None, device: int | None) -> Mapping[str, Any]:
     """What the file holds for this machine, or under a name."""
     reasons: list[str] = []
     for target in file.manifest["targets"]:
         if name not in (None, target["name"]):
             continue
-        if (reason := _obstacle(target)) is None:
+        if (reason := obstacle(target, device)) is None:
             return target
         reasons.append(f"{target['name']} {reason}")
     if not reasons:
@@ -118,28 +122,16 @@ def _choose(file: ProgramFile, name: str | None) -> Mapping[str, Any]:
     raise MissingEnvironmentError(f"{file.path} does not run on this machine: {'; '.join(reasons)}")
 
 
-def _obstacle(target: Mapping[str, Any]) -> str | None:
-    """Why this machine does not run what was compiled for a target, or None."""
-    if target["kind"] != "cpu":
-        return f"is for a {target['kind']}, for which this deplo loads no programs"
-    if target["machine"] != machine():
-        return f"is for {target['machine']}, this machine is {machine()}"
-    if lacking := missing(target["features"]):
-        return f"needs a CPU with {', '.join(lacking)}"
-    return None
-
-
 class LoadedProgram:
     """A program from a file; call it like the one that was saved."""
 
-    def __init__(self, file: ProgramFile, interface: Interface, target: Mapping[str, Any]):
+    def __init__(
+        self, file: ProgramFile, interface: Interface, target: Mapping[str, Any], runner: Runner
+    ):
         self.file, self.interface = file, interface
         self.target = str(target["name"])
-        held = read_safetensors(file.members[WEIGHTS]) if WEIGHTS in file.members else {}
-        self._arrays = [
-            _held(held, each) if "weight" in each else None for each in interface.arguments
-        ]
-        self._variants = [_Variant(file, each) for each in target["variants"]]
+        self._runner = runner
+        self._variants = [_Variant(file, each, runner) for each in target["variants"]]
         self._first = self._variants[0]
         plan = self._first.plan
         if len(plan.arguments) != len(interface.arguments):
@@ -148,9 +140,22 @@ class LoadedProgram:
             counts = {"result": len(plan.results), "argument": len(plan.arguments)}
             check_value(each, counts | {"output": len(interface.values) + len(interface.updates)})
         self._buckets = None
-        if len(self._variants) > 1 and all(size.argument is not None for size in plan.sizes):
+        if len(self._variants) > 1:
             self._buckets = Buckets(plan.sizes, self._first.hints)
-        _ = self._first.program
+        with runner.active():
+            self._arrays = self._held()
+            _ = self._first.program
+
+    def _held(self) -> list[Any]:
+        """The arrays of the arguments that the program holds, and None for its inputs."""
+        members = self.file.members
+        weights = read_safetensors(members[WEIGHTS]) if WEIGHTS in members else {}
+        held: dict[str, Any] = {}
+        for argument, said in zip(self.plan.arguments, self.interface.arguments, strict=True):
+            if (name := said.get("weight")) is not None and name not in held:
+                array = as_complex(weights[name]) if "complex" in said else weights[name]
+                held[name] = self._runner.hold(array, argument)
+        return [held.get(said.get("weight", "")) for said in self.interface.arguments]
 
     @property
     def plan(self) -> Plan:
@@ -159,10 +164,17 @@ class LoadedProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program. Raises UsageError if the inputs do not fit what it was compiled for."""
-        arguments = self._arguments(flatten(self.interface.inputs, (args, kwargs), "the inputs"))
+        with self._runner.active():
+            flat = self._call(flatten(self.interface.inputs, (args, kwargs), "the inputs"))
+        return unflatten(self.interface.outputs, iter(flat))
+
+    def _call(self, inputs: Sequence[Any]) -> list[Any]:
+        """The flattened outputs for flattened inputs."""
+        arguments = self._arguments(inputs)
         changed = {each["argument"] for each in self.interface.updates if not each["assigned"]}
         if changed:
-            check_changed([said["name"] for said in self.interface.arguments], arguments, changed)
+            names = [said["name"] for said in self.interface.arguments]
+            check_changed(names, [*map(layout_of, arguments)], changed)
         passed = [
             _parts(argument, value) if "complex" in said else value
             for argument, value, said in zip(
@@ -171,20 +183,24 @@ class LoadedProgram:
         ]
         results = self._run(passed)
         try:
-            return self._returned(results, arguments, changed)
+            flat = self._returned(results, arguments, changed)
         except INVALID as error:
             raise _invalid(self.file, error) from error
+        self._runner.finish()
+        said = zip(arguments, self.interface.arguments, strict=True)
+        return self._runner.give(flat, [value for value, each in said if "weight" not in each])
 
     def _run(self, arguments: Sequence[Any]) -> Sequence[Any]:
         variant = self._first
         if self._buckets is not None:
             bucket = self._buckets.of(arguments)
             variant = next((each for each in self._variants if each.hints == bucket), variant)
+        given: Sequence[Sequence[Any]] = ()
         while True:
             try:
-                return variant.program(*arguments)
+                return variant.program(*arguments, given=given)
             except EmptySize as found:
-                variant = variant.without(found.number)
+                variant, given = variant.without(found.number), found.given
 
     def _arguments(self, flat: Sequence[Any]) -> list[Any]:
         """The arrays of all arguments of the plan, of the flattened inputs of a call."""
@@ -194,8 +210,9 @@ class LoadedProgram:
                     f"input {place} is {flat[place]!r}, but the program was compiled for {expected!r}"
                 )
         arguments: list[Any] = []
+        take = self._runner.take
         for said, held in zip(self.interface.arguments, self._arrays, strict=True):
-            arguments.append(held if "weight" in said else _array(said["name"], flat[said["input"]]))
+            arguments.append(held if "weight" in said else take(said["name"], flat[said["input"]]))
         for place, said in enumerate(self.interface.arguments):
             wanted = self.interface.strides.get(said.get("input", -1))
             if wanted is not None:
@@ -204,8 +221,8 @@ class LoadedProgram:
 
     def _returned(
         self, results: Sequence[Any], arguments: Sequence[Any], changed: set[int]
-    ) -> Any:
-        """The outputs; arguments that the program changes get their new values."""
+    ) -> list[Any]:
+        """The flattened outputs; arguments that the program changes get their new values."""
         flat: list[Any] = []
         sources = {"result": results, "argument": arguments, "output": flat}
         for each in self.interface.values:
@@ -222,34 +239,36 @@ class LoadedProgram:
                 copied.append((arguments[place], value.copy() if moves else value))
         for target, value in copied:
             target[...] = value
-        return unflatten(self.interface.outputs, iter(flat))
+        return flat[: len(self.interface.values)]
 
 
 class _Variant:
     """One plan of a program, with its code: for sizes like its hints."""
 
-    def __init__(self, file: ProgramFile, said: Mapping[str, Any]):
+    def __init__(self, file: ProgramFile, said: Mapping[str, Any], runner: Runner | None = None):
+        """`runner` is what runs it, if anything is to."""
         self._file = file
-        self._code = str(said["code"])
+        self._code = said["code"]
+        self._runner = runner
         self.hints = tuple(map(int, said["hints"]))
         self.plan = Plan.from_data(json.loads(bytes(file.members[said["plan"]])))
-        self._empty = {int(n): _Variant(file, each) for n, each in said["without"].items()}
+        without = said["without"].items()
+        self._empty = {int(n): _Variant(file, each, runner) for n, each in without}
 
     @cached_property
-    def program(self) -> CpuProgram:
+    def program(self) -> Callable[..., Sequence[Any]]:
         """The plan, ready to run."""
-        load_code(self._file.members[self._code], texts_of(self.plan))
-        return CpuProgram(self.plan)
+        assert self._runner is not None
+        return self._runner.program(self.plan, self._code, self._file.members)
 
-    @property
-    def described(self) -> dict[str, Any]:
-        """What it is, as JSON data."""
+    def described(self, target: Mapping[str, Any]) -> dict[str, Any]:
+        """What it is of a target, as JSON data."""
         named = zip((size.name for size in self.plan.sizes), self.hints, strict=True)
         return {
             "kernels": sum(len(plan.kernels) for plan in self.plan.whole),
             "launches": sum(plan.launch_count() for plan in self.plan.whole),
-            "code_bytes": len(self._file.members[self._code]),
             "hints": dict(named),
+            **module_for(target).code_described(self._code, self._file.members),
         }
 
     def without(self, size: int) -> _Variant:
@@ -282,11 +301,11 @@ def described(file: ProgramFile) -> dict[str, Any]:
             "targets": [
                 {
                     "name": target["name"],
-                    "machine": target["machine"],
-                    "features": target["features"],
-                    "runs": _obstacle(target),
+                    "machine": module_for(target).described(target),
+                    "features": target.get("features", []),
+                    "runs": obstacle(target),
                     "ir": target.get("ir", {}),
-                    "variants": [each.described for each in plans[target["name"]]],
+                    "variants": [each.described(target) for each in plans[target["name"]]],
                 }
                 for target in file.manifest["targets"]
             ],
@@ -300,44 +319,28 @@ def _invalid(file: ProgramFile, error: Exception) -> UsageError:
     return UsageError(f"{file.path} is not a program that deplo can load ({what}); save it again")
 
 
-def _array(name: str, value: Any) -> Any:
-    """An argument as a numpy array, in the memory that it has."""
-    if isinstance(value, np.ndarray | np.generic) or not hasattr(value, "__dlpack__"):
-        return value
-    if is_torch_tensor(value) and value.is_neg():
-        value = value.resolve_neg()  # which DLPack does not tell
-    try:
-        return np.from_dlpack(value)
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"argument '{name}': a {type(value).__name__} that numpy cannot read ({error})"
-        ) from error
-
-
-def _held(weights: Mapping[str, Any], said: Mapping[str, Any]) -> Any:
-    """The array of an argument that the program holds."""
-    array = weights[said["weight"]]
-    return as_complex(array) if "complex" in said else array
-
-
 def _parts(argument: Argument, value: Any) -> Any:
     """A complex array as a real one with an axis more, of the parts of each number, as the plan takes it.
 
     Raises UsageError for anything else.
     """
     real = NUMPY_DTYPES[argument.array.dtype]
-    is_array = isinstance(value, np.ndarray | np.generic)
-    if not is_array or value.dtype != COMPLEX[real]:
-        got = value.dtype if is_array else type(value).__name__
+    layout = layout_of(value)
+    is_array = isinstance(layout, np.ndarray | np.generic)
+    if not is_array or layout.dtype != COMPLEX[real]:
+        got = layout.dtype if is_array else type(value).__name__
         raise UsageError(
             f"argument '{argument.name}': expected dtype {COMPLEX[real]}, got {got}; compile the program "
             "again for other arrays"
         )
-    return np.ascontiguousarray(value).view(real).reshape(*value.shape, 2)
+    if layout is value:
+        value = np.ascontiguousarray(value)
+    return viewed(value, lambda array: array.view(real).reshape(*layout.shape, 2), reshapes=True)
 
 
 def _check_strides(name: str, value: Any, wanted: Sequence[int]) -> None:
     """Raise UsageError for an array that lies otherwise in memory than the program reads it."""
+    value = layout_of(value)
     if not isinstance(value, np.ndarray) or value.ndim != len(wanted):
         return  # other checks say so
     strides = [stride // value.itemsize for stride in value.strides]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
@@ -124,7 +125,30 @@ def _kept(source: str, architecture: str, more: tuple[str, ...]) -> Cubin:
     return Cubin(architecture, entry[8 + length :], usage, tuple(head["warnings"]))
 
 
+def ptx_of(source: str, architecture: str) -> str:
+    """The PTX of a CUDA C++ translation unit, which the driver compiles for the GPU that there is.
+
+    That of `sm_80` runs on GPUs of compute capability 8.0 and later. Raises as `compile_cuda`.
+    """
+    major, minor, suffix = compute_capability(architecture)
+    with _compiled(source, f"compute_{major}{minor}{suffix}") as (program, _):
+        return _text(program, _nvrtc().nvrtcGetPTXSize, _nvrtc().nvrtcGetPTX)
+
+
 def _compile(source: str, architecture: str, more: tuple[str, ...]) -> Cubin:
+    nvrtc = _nvrtc()
+    with _compiled(source, architecture, more) as (program, log):
+        code = bytearray(_ok(nvrtc.nvrtcGetCUBINSize(program)))
+        _ok(nvrtc.nvrtcGetCUBIN(program, code))
+    warnings = tuple(line for line in log.splitlines() if _WARNING.search(line))
+    return Cubin(architecture, bytes(code), parse_usage(log), warnings)
+
+
+@contextmanager
+def _compiled(
+    source: str, architecture: str, more: tuple[str, ...] = ()
+) -> Generator[tuple[Any, str]]:
+    """What NVRTC makes of a source, until it is forgotten, and what it says."""
     nvrtc = _nvrtc()
     program = _ok(nvrtc.nvrtcCreateProgram(source.encode(), b"deplo.cu", 0, [], []))
     try:
@@ -134,13 +158,9 @@ def _compile(source: str, architecture: str, more: tuple[str, ...]) -> Cubin:
         log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
         if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             raise DeploError(_failure(architecture, result.name, log))
-        size = _ok(nvrtc.nvrtcGetCUBINSize(program))
-        code = bytearray(size)
-        _ok(nvrtc.nvrtcGetCUBIN(program, code))
+        yield program, log
     finally:
         nvrtc.nvrtcDestroyProgram(program)
-    warnings = tuple(line for line in log.splitlines() if _WARNING.search(line))
-    return Cubin(architecture, bytes(code), parse_usage(log), warnings)
 
 
 def _failure(architecture: str, code: str, log: str) -> str:

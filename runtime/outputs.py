@@ -5,11 +5,12 @@
     {"constant": null}    {"size": "s0 * 2", "axes": [[0, 1, 1, 0]]}   other values
 
 A size is an expression over sizes: of each, the argument and the axis that say it, and the scale and offset
-by which they do.
+by which they do. One `"of": "result"` is said by axes of results.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -91,21 +92,49 @@ def value_of(data: Data, sources: Mapping[str, Sequence[Any]]) -> Any:
         return data["constant"]
     arguments = sources["argument"]
     if "size" in data:
-        return _size(data, arguments)
+        return _size(data, sources[data.get("of", "argument")])
     value = sources[data["from"]][data["index"]]
     if data["from"] == "result":
         if data.get("complex"):
             value = as_complex(value)
         if (order := data.get("order")) is not None:
-            value = value.transpose(np.argsort(order))
+            value = viewed(value, _permute, np.argsort(order))
     for name, *given in data.get("views", ()):
-        value = VIEWS[name](value, *(_given(each, arguments) for each in given))
+        numbers = [_given(each, arguments) for each in given]
+        value = viewed(value, VIEWS[name], *numbers, reshapes=name == "reshape")
     return value
+
+
+class Elsewhere(ABC):
+    """An array in memory that numpy cannot read."""
+
+    layout: Any
+    """A numpy array at the same address, of the same shape and strides, which must not be read."""
+
+    @abstractmethod
+    def viewed(self, view: Callable[..., Any], *given: Any, reshapes: bool = False) -> Any:
+        """A view of it, by a function of numpy arrays and what that is given."""
+
+
+def viewed(value: Any, view: Callable[..., Any], *given: Any, reshapes: bool = False) -> Any:
+    """A view of an array, by a function of numpy arrays; an array elsewhere makes it itself.
+
+    A view that `reshapes` may have to be a copy.
+    """
+    if isinstance(value, Elsewhere):
+        return value.viewed(view, *given, reshapes=reshapes)
+    return view(value, *given)
+
+
+def layout_of(value: Any) -> Any:
+    """The numpy array that lies as a value does: itself, or of an array elsewhere one that is never read."""
+    return value.layout if isinstance(value, Elsewhere) else value
 
 
 def as_complex(pairs: Any) -> Any:
     """A row-major array of the parts of complex numbers as these, in the same memory."""
-    return pairs.view(COMPLEX[str(pairs.dtype)])[..., 0]
+    kind = COMPLEX[str(pairs.dtype)]
+    return viewed(pairs, lambda array: array.view(kind)[..., 0])
 
 
 def _given(value: Any, arguments: Sequence[Any]) -> Any:
@@ -128,7 +157,7 @@ def check_value(data: Data, counts: Mapping[str, int]) -> None:
     if "constant" in data:
         return
     if "size" in data:
-        _size(data, [_Shape()] * counts["argument"])
+        _size(data, [_Shape()] * counts[data.get("of", "argument")])
         return
     if not 0 <= data["index"] < counts[data["from"]]:
         raise ValueError(f"there is no {data['from']} {data['index']}")

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import DeploError, UsageError
 from .loops import Loop, Place, check_loops, check_slices, read_loop, read_place, slice_of
-from .part_calls import parts_of
+from .part_calls import check_call, parts_of
 from .plan_parts import (
     ALIGNMENT,
     Argument,
@@ -216,6 +216,8 @@ def _check_refs(plan: Plan) -> list[Ref]:
     named = {name for step in plan.calls for name in parts_of(step)}
     if missing := named - plan.parts.keys():
         raise DeploError(f"not a valid plan: there is no part {min(missing)}")
+    for step in plan.calls:
+        check_call(step)
     called = [ref for step in plan.calls for ref in step.results]
     called += [ref for step in plan.calls for ref in references([*step.arguments.values()])]
     arrays = [*plan.results, *called, *(ref for place in plan.places for ref in place.arrays)]

@@ -21,8 +21,8 @@ from operator import call
 from typing import Any, cast
 
 from . import native_code
-from .calls import BoundCall
 from .native_loops import NativeMoves
+from .own_calls import BoundCall
 from .threads import Sharing
 
 

@@ -2,6 +2,7 @@
 
     manifest.json                    what the program takes and gives, and the size and SHA-256 of each member
     cpu/0/plan.json, cpu/0/code.so   a plan, and the machine code of its kernels
+    sm-80/kernels/0.cubin, 0.ptx     machine code of a kernel for a GPU, and what later GPUs get theirs from
     weights.safetensors              its parameters, buffers and constants
 
 The zip's comment is the SHA-256 of the manifest and, of a signed file, an Ed25519 signature of the manifest.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import DeploError
-from .arrays import TORCH_DTYPES
+from .arrays import is_like
 from .plan import Plan
 from .plan_parts import CallStep, Ref, Step, references
 from .sizes import EmptySize, Extent, sizes_in
@@ -86,8 +86,8 @@ def check_found(plan: Plan, stage: Stage, made: Mapping[int, Any]) -> None:
     assert isinstance(step, CallStep)
     for ref in step.results:
         array, tensor = plan.array(ref), made[ref.index]
-        dtype = str(tensor.dtype).removeprefix("torch.")
-        if (dtype, tuple(tensor.shape)) != (TORCH_DTYPES[array.dtype], array.shape):
+        if not is_like(tensor, array):
+            dtype = str(tensor.dtype).removeprefix("torch.")
             raise DeploError(
                 f"{step.operator} gave {dtype}{list(tensor.shape)} where the program was compiled for {array}"
             )

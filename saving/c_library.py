@@ -33,8 +33,12 @@ def save_c_library(program: Program, directory: Path, name: str) -> None:
     Raises UsageError, which lists what of the program C cannot say; MissingEnvironmentError without a C
     compiler for the target.
     """
+    if program.target.is_gpu:
+        raise UsageError(f"{program.target.name}: a C library is for a CPU; save a program file for a GPU")
     check_function_name(name, texts_of(program.plan))
     check_calls([program])
+    if any(plan.calls for plan in program.plan.whole):
+        raise UsageError("a C library finds no sizes in data, and has no loops and choices that data decide")
     host = Host(program, name)
     architecture, core, more = code_target(program.target)
     compiler = _compiler(architecture)

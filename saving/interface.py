@@ -138,9 +138,8 @@ def _strides(read: Any) -> list[int]:
 
 def _value(captured: Captured, output: Output) -> dict[str, Any]:
     if isinstance(output.value, ReturnedSize):
-        if output.source == "found":
-            raise CannotSay("a size that is found in data")
-        return _size(output.value)
+        found = {"of": "result"} if output.source == "found" else {}
+        return {**_size(output.value), **found}
     if output.index is None:
         return {"constant": _constant(output.value)}
     said: dict[str, Any] = {"from": output.source, "index": output.index}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -26,7 +26,10 @@ from ..program import Program
 from ..program_stages import stages_of
 from ..runtime import safetensors
 from ..runtime.linked_code import texts_of
+from ..runtime.own_calls import is_own
+from ..runtime.plan import Plan
 from ..runtime.program_file import MANIFEST, VERSION, WEIGHTS, ed25519
+from .gpu_code import GpuCode
 from .interface import interface_of, weight_names
 from .linker import link
 from .machine_code import code_target, compiled, described, features_of
@@ -72,15 +75,14 @@ def save(
 def check_calls(programs: Sequence[Program]) -> None:
     """Raise UsageError if a program needs PyTorch, with the lines that do."""
     for program in programs:
-        calls = {call.operator for plan in program.plan.whole for call in plan.calls}
+        steps = [call for plan in program.plan.whole for call in plan.calls]
+        calls = {step.operator for step in steps if not is_own(step)}
         if not calls:
             continue
         where = {each.operator: each.where for each in program.fallbacks}
         lines = [f"  {each}{_at(where.get(each, ()))}" for each in sorted(calls)]
-        raise UsageError(
-            "a program that is saved runs without PyTorch, and this one has it run calls, or finds sizes and "
-            "takes branches by what is in its data (deplo.…):\n" + "\n".join(lines)
-        )
+        told = "a program that is saved runs without PyTorch, and this one has it run"
+        raise UsageError("\n".join((f"{told}:", *lines)))
 
 
 def _at(lines: Sequence[str]) -> str:
@@ -101,12 +103,54 @@ def weights_of(captured: Captured) -> dict[str, tuple[str, Any]]:
 # --------------------------------------------------------------------------- targets
 
 
+class _Code(Protocol):
+    """The machine code of a target's variants."""
+
+    @property
+    def described(self) -> str:
+        """Everything that it depends on besides its text."""
+        ...
+
+    def code(self, plan: Plan, prefix: str) -> Any:
+        """What a file says of a plan's code; the members, whose names may begin so, are added."""
+        ...
+
+    def said(self) -> dict[str, Any]:
+        """What a file says of the target, once all code is there."""
+        ...
+
+
 @dataclass
-class _Codes:
-    """The variants of a program on a CPU, whose members stand in one folder."""
+class _CpuCode:
+    """One shared object for each variant."""
+
+    target: Target
+    members: dict[str, bytes]
+
+    def code(self, plan: Plan, prefix: str) -> str:
+        """The member that has the code of a plan."""
+        kind = code_target(self.target)
+        objects = [compiled(text, *kind) for text in texts_of(plan).values()]
+        self.members[name := f"{prefix}/code.so"] = link(objects, kind[0])
+        return name
+
+    def said(self) -> dict[str, Any]:
+        """Whom it is for."""
+        needs = features_of(self.target)
+        return {"kind": "cpu", "machine": code_target(self.target)[0], "features": needs}
+
+    @property
+    def described(self) -> str:
+        """Everything that the code depends on besides its text."""
+        return described(self.target)
+
+
+@dataclass
+class _Variants:
+    """The variants of a program on a target, whose members stand in one folder."""
 
     folder: str
-    target: Target
+    code: _Code
     members: dict[str, bytes]
     known: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
 
@@ -117,17 +161,14 @@ class _Codes:
         prefix = f"{self.folder}/{len(self.known)}"
         said = self.known[id(code)] = {
             "plan": f"{prefix}/plan.json",
-            "code": f"{prefix}/code.so",
+            "code": self.code.code(code.plan, prefix),
             "hints": list(size_hints(code.module)),
             "without": {},
         }
-        plan, kind = code.plan, code_target(self.target)
-        objects = [compiled(text, *kind) for text in texts_of(plan).values()]
-        self.members[said["code"]] = link(objects, kind[0])
-        stripped = _without_sources(code.data, described(self.target))
+        stripped = _without_sources(code.data, self.code.described)
         self.members[said["plan"]] = json.dumps(stripped, separators=(",", ":")).encode()
-        for number, size in enumerate(plan.sizes):
-            if size.argument is not None and size.minimum == 0:
+        for number, size in enumerate(code.plan.sizes):
+            if size.minimum == 0:
                 said["without"][str(number)] = self.variant(code.without(number))
         return said
 
@@ -135,16 +176,12 @@ class _Codes:
 def _target(program: Program, members: dict[str, bytes]) -> dict[str, Any]:
     """What a file says of a program on one target; its members are added."""
     target = program.target
-    if target.is_gpu:
-        raise UsageError(f"{target.name}: programs for a GPU cannot be saved yet; compile for a CPU")
-    codes = _Codes(folder_of(target), target, members)
-    return {
-        "name": target.name,
-        "kind": "cpu",
-        "machine": code_target(target)[0],
-        "features": features_of(target),
-        "variants": [codes.variant(code) for code in program.code.codes],
-    }
+    folder = folder_of(target)
+    of_cpu = not target.is_gpu
+    code = _CpuCode(target, members) if of_cpu else GpuCode(folder, target, members)
+    variants = _Variants(folder, code, members)
+    made = [variants.variant(each) for each in program.code.codes]
+    return {"name": target.name, **code.said(), "variants": made}
 
 
 def _texts(program: Program, members: dict[str, bytes]) -> dict[str, str]:
@@ -168,7 +205,8 @@ def _without_sources(data: Mapping[str, Any], machine: str) -> dict[str, Any]:
 
     kernels = [{**kernel, "source": digest(kernel["source"])} for kernel in data["kernels"]]
     parts = {n: _without_sources(part, machine) for n, part in data.get("parts", {}).items()}
-    return {**data, "target": "cpu", "kernels": kernels, **({"parts": parts} if parts else {})}
+    target = "cpu" if data["target"].startswith("cpu") else data["target"]
+    return {**data, "target": target, "kernels": kernels, **({"parts": parts} if parts else {})}
 
 
 # --------------------------------------------------------------------------- writing

@@ -32,8 +32,8 @@ from ..frontend.complex_graphs import parts_of
 from ..frontend.dtypes import DTYPES
 from ..frontend.sources import Program as Source
 from ..interpreter.execute import main_function
-from ..runtime.arrays import TORCH_DTYPES
-from ..runtime.calls import BoundCall
+from ..runtime.arrays import TORCH_DTYPES, torch_library
+from ..runtime.calls import bind
 from ..runtime.cpu import CpuProgram
 from ..runtime.plan import Plan
 from ..runtime.plan_parts import Ref, read_call
@@ -138,7 +138,7 @@ def run_in_pytorch(op: TensorCallOp | CallOp, inputs: Sequence[Array]) -> list[A
     )
     tensors: dict[Ref, Any] = {Ref("argument", i): tensor for i, tensor in enumerate(given)}
     try:
-        made = BoundCall(step, "cpu").run(tensors)
+        made = bind(step, torch_library("cpu")).run(tensors)
     except (RuntimeError, IndexError) as error:
         raise interpreter.ProgramError(str(error).splitlines()[0]) from error
     for tensor, value in zip(made, results, strict=True):

@@ -40,11 +40,10 @@ def _text(found: dict[str, Any]) -> str:
         lines += ["", f"{kind}:", *(f"  {each}" for each in found[kind] or ("none",))]
     for target in found["targets"]:
         lines += ["", f"target {target['name']} ({target['machine']}): {target['runs'] or 'runs here'}"]
-        lines += [
-            f"  {each['kernels']} kernels, {each['launches']} launches, {each['code_bytes']:,} bytes of code"
-            f"{_hints(each['hints'])}"
-            for each in target["variants"]
-        ]
+        for each in target["variants"]:
+            counts = f"{each['kernels']} kernels, {each['launches']} launches"
+            lines.append(f"  {counts}, {each['code_bytes']:,} bytes of code{_hints(each['hints'])}")
+            lines += [f"    {name}: {_used(usage)}" for name, usage in each.get("usage", {}).items()]
         if target["ir"]:
             lines.append(f"  its text as {', '.join(target['ir'])} (--ir STAGE prints it)")
     return "\n".join(lines) + "\n"
@@ -59,6 +58,12 @@ def _ir(file: ProgramFile, targets: list[dict[str, Any]], options: argparse.Name
                 raise UsageError(f"{file.path} has no {options.ir} for {target['name']}; it has {has}")
             return bytes(file.members[target["ir"][options.ir]]).decode()
     raise UsageError(f"{file.path} has no target {options.target!r}")
+
+
+def _used(usage: dict[str, int]) -> str:
+    """What a kernel takes of a GPU."""
+    spilled = usage["spill_stores"] + usage["spill_loads"]
+    return f"{usage['registers']} registers, {spilled} bytes spilled, {usage['shared_bytes']} bytes shared"
 
 
 def _hints(hints: dict[str, int]) -> str:

@@ -152,3 +152,9 @@ def test_what_c_cannot_say_is_refused(tmp_path):
     if not shutil.which("aarch64-linux-gnu-gcc"):
         with pytest.raises(MissingEnvironmentError, match="for aarch64 needs a C compiler"):
             foreign.save_c_library(tmp_path, "foreign")
+
+
+def test_a_c_library_is_for_a_cpu(tmp_path):
+    compiled = deplo.compile(lambda x: x + 1, (r(3),), target="sm_90a")
+    with pytest.raises(UsageError, match="sm_90a: a C library is for a CPU; save a program file"):
+        compiled.save_c_library(tmp_path / "x", "f")

@@ -22,9 +22,10 @@ from deplo.frontend.capture import capture
 from deplo.frontend.sources import load_source
 from deplo.passes.kernel.assign_arena import AssignArenaPass
 from deplo.passes.kernel.group_launches import GroupLaunchesPass
-from deplo.runtime import cpu, cuda, threads
+from deplo.runtime import cpu, threads
 from deplo.runtime.cpu import CpuProgram
 from deplo.runtime.cpu_kernels import TIMED_CALLS
+from deplo.runtime.gpus import TorchGpu
 from deplo.runtime.plan_parts import Step
 
 UNIT = 64
@@ -400,10 +401,9 @@ def test_a_recorded_graph_has_branches(capturing):
         current_stream=lambda device: current,
         is_current_stream_capturing=lambda: capturing,
     )
-    program = cuda.CudaProgram.__new__(cuda.CudaProgram)
-    program._side_streams = {}
+    gpu = TorchGpu(SimpleNamespace(cuda=fake), SimpleNamespace(index=0))
     for _ in range(2):  # the second time with the same streams
-        with program._branches(SimpleNamespace(cuda=fake), SimpleNamespace(index=0), 3) as streams:
+        with gpu.branches(3) as streams:
             told.append(list(streams))
     once = [(1, "waits for", 0), (2, "waits for", 0), [0, 1, 2]]
     once += [(0, "waits for", 1), (0, "waits for", 2)]

@@ -13,7 +13,8 @@ from deplo.analysis.plan import build_plan
 from deplo.codegen.cuda_printer import kernel_texts
 from deplo.errors import DeploError
 from deplo.passes.kernel.lower_to_cuda import LowerToCudaPass
-from deplo.runtime import cuda
+from deplo.runtime import cuda_driver
+from deplo.runtime.cuda_kernels import CudaKernels
 from deplo.runtime.nvrtc import Cubin, Usage
 from deplo.runtime.plan import Plan
 from deplo.runtime.plan_parts import Ref
@@ -85,16 +86,14 @@ def test_the_driver_is_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
         cuFuncSetAttribute=answer("attribute"),
         cuLaunchKernel=answer("launch"),
     )
-    monkeypatch.setattr(cuda, "_driver", lambda: driver)
+    monkeypatch.setattr(cuda_driver, "driver", lambda: driver)
     for count, bytes in ((64, 0), (20000, 80000)):
         plan = Plan.from_data(plan_of(count, "sm_80"))
-        program = cuda.CudaProgram.__new__(cuda.CudaProgram)
-        program._functions, program._descriptors = {}, {}
-        program._kernels = {kernel.name: kernel for kernel in plan.kernels}
-        program._cubins = {"k": Cubin("sm_80", b"code", {"k": Usage(8, 0, 0, 0, 0)})}
+        cubins = {"k": Cubin("sm_80", b"code", {"k": Usage(8, 0, 0, 0, 0)})}
+        kernels = CudaKernels(plan.kernels, cubins)
         asked.clear()
         pointers = {Ref("argument", 0): 4096, Ref("buffer", 0): 8192}
-        program._launch(plan, plan.launches[0], pointers, 0, 7)
+        kernels.launch(plan, plan.launches[0], pointers, 0, 7)
         assert [call for call in asked if call[0] == "attribute"] == (
             [("attribute", "the function", "most", bytes)] if bytes else []
         )

@@ -20,7 +20,9 @@ from deplo.dialects.tile import LaunchOp
 from deplo.errors import DeploError
 from deplo.passes.host import Device, lower_host
 from deplo.passes.kernel.assign_arena import AssignArenaPass
-from deplo.runtime import cuda
+from deplo.runtime import cuda_driver
+from deplo.runtime.cuda_kernels import CudaKernels
+from deplo.runtime.gpus import TorchGpu
 from deplo.runtime.plan import Plan
 from deplo.runtime.plan_parts import Array, Ref, TensorMap
 from deplo.runtime.tensor_maps import DATA_TYPES, Description, describe, encode
@@ -147,18 +149,17 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         CUtensorMapL2promotion=SimpleNamespace(CU_TENSOR_MAP_L2_PROMOTION_L2_128B=2),
         CUtensorMapFloatOOBfill=SimpleNamespace(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE=0),
     )
-    monkeypatch.setattr(cuda, "_driver", lambda: driver)
+    monkeypatch.setattr(cuda_driver, "driver", lambda: driver)
     return asked
 
 
 def test_a_kernel_gets_its_tensor_map_by_value(data: dict[str, Any], launched: list[Any]) -> None:
     plan = Plan.from_data(data)
-    program = cuda.CudaProgram.__new__(cuda.CudaProgram)
-    program._functions = {(0, "k"): "the function"}
-    program._descriptors, program._kernels = {}, {k.name: k for k in plan.kernels}
+    kernels = CudaKernels(plan.kernels, dict.fromkeys("k"))
+    kernels._functions = {(0, "k"): "the function"}
     pointers = {Ref("argument", 0): 4096, Ref("buffer", 0): 8192}
     for x in (4096, 4096, 512):
-        program._launch(plan, plan.launches[0], pointers | {Ref("argument", 0): x}, 0, 7)
+        kernels.launch(plan, plan.launches[0], pointers | {Ref("argument", 0): x}, 0, 7)
     function, *geometry, parameters, _ = launched[0]
     assert (function, geometry) == ("the function", [2, 1, 1, 64, 1, 1, 0, 7])
     assert parameters == ((("descriptor of", 4096), 8192), (None, ctypes.c_void_p))
@@ -171,9 +172,9 @@ def test_a_view_that_is_not_aligned_is_copied() -> None:
         copied = SimpleNamespace(clone=lambda: "a copy")
         return SimpleNamespace(data_ptr=lambda: address, detach=lambda: copied)
 
-    aligned = tensor(4096)
-    assert cuda._aligned(aligned) is aligned
-    assert cuda._aligned(tensor(4100)) == "a copy"
+    gpu, aligned = TorchGpu(None, SimpleNamespace(index=0)), tensor(4096)
+    assert gpu.aligned(aligned) is aligned
+    assert gpu.aligned(tensor(4100)) == "a copy"
 
 
 PROGRAM = """
