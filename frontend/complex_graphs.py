@@ -147,7 +147,8 @@ class _Splitting:
         for source in node.all_input_nodes:
             if isinstance(pair := self._pairs.get(source), Pair):
                 whole = e.interleaved(pair)
-                given = e(aten.view_as_complex.default, whole) if calls else whole
+                paired = calls and not is_complex(whole)  # complex32 stays as it is
+                given = e(aten.view_as_complex.default, whole) if paired else whole
                 node.replace_input_with(source, given)
         if calls:
             self.importer.reasons[node] = reason

@@ -118,6 +118,11 @@ KERNELS: dict[Any, Order] = {
 
 def unlike_fake_tensors(op: Any) -> Rule:
     """A rule for an operator of `KERNELS` that stays: its result lies as eager's."""
+    return with_eager_strides(op, lambda *_, **__: NotImplemented)
+
+
+def _as_it_is(op: Any) -> Rule:
+    """A rule that calls an operator of strided tensors itself, once."""
     active: ContextVar[bool] = ContextVar(f"the rule of {op}", default=False)
 
     def once(*args: Any, **kwargs: Any) -> Any:
@@ -129,14 +134,20 @@ def unlike_fake_tensors(op: Any) -> Rule:
         finally:
             active.reset(token)
 
-    return with_eager_strides(op, once)
+    return once
 
 
 def with_eager_strides(op: Any, rule: Rule) -> Rule:
-    """A rule for an operator whose results are no views; they lie as eager's."""
+    """A rule for an operator whose results are no views; they lie as eager's.
+
+    So do those of an operator of `KERNELS` that the rule leaves as it is.
+    """
+    itself = _as_it_is(op) if op in KERNELS else None
 
     def laid_out(*args: Any, **kwargs: Any) -> Any:
         made = rule(*args, **kwargs)
+        if made is NotImplemented and itself is not None:
+            made = itself(*args, **kwargs)
         if not any(map(_is_strided, pytree.tree_leaves((args, kwargs, made)))):
             return made
         if made is NotImplemented:

@@ -52,10 +52,10 @@ def test_several_sources_are_compiled_at_once_each_once(monkeypatch: pytest.Monk
     compile_one = nvrtc._compile
     both = threading.Barrier(2)
 
-    def seen(source: str, architecture: str) -> nvrtc.Cubin:
+    def seen(source: str, architecture: str, more: tuple[str, ...]) -> nvrtc.Cubin:
         compiled.append(source)
         both.wait(60)  # for the other kernel's compilation
-        return compile_one(source, architecture)
+        return compile_one(source, architecture, more)
 
     monkeypatch.setattr(nvrtc, "_compile", seen)
     monkeypatch.setattr(nvrtc, "thread_count", lambda: 2)
