@@ -10,11 +10,26 @@ import numpy as np
 from ..dialects.sizes import Extent, Size
 from .data import full as full_node
 from .data import node_of
-from .dtypes import FLOATING, PYTHON_DEFAULTS, as_dtype, bool_, float32, int64, number_type
+from .dtypes import (
+    COMPLEX,
+    FLOATING,
+    KINDS,
+    PYTHON_DEFAULTS,
+    SIGNED,
+    UNSIGNED,
+    Number,
+    as_dtype,
+    bool_,
+    complex128,
+    float32,
+    float64,
+    int64,
+    number_type,
+)
 from .expression import apply
-from .functions import on_cpu, public, result, tensor
+from .functions import astype, on_cpu, public, result, tensor
 from .manipulation import broadcast_arrays, reshape
-from .tensor import Number, Tensor
+from .tensor import Tensor
 from .variables import extents
 
 
@@ -92,13 +107,18 @@ def arange(
     first, end = (0, start) if stop is None else (start, stop)
     whole = all(isinstance(number, int | Size) for number in (first, end, step))
     chosen = (int64 if whole else float32) if dtype is None else as_dtype(dtype)
-    properties = {"start": first, "end": end, "step": step, "dtype": chosen}
-    return Tensor.of(apply("arange.start_step", [], chosen, properties))
+    numbers = [number for number in (first, end, step) if isinstance(number, int)]
+    if chosen.kind == UNSIGNED and len(numbers) == 3:
+        places = arange(len(range(*numbers)), dtype=int64)
+        return astype(places, chosen) * (numbers[2] % (1 << chosen.bits)) + numbers[0]
+    made = chosen if chosen.kind in (SIGNED, FLOATING) else int64 if whole else float64
+    properties = {"start": first, "end": end, "step": step, "dtype": made}
+    return astype(Tensor.of(apply("arange.start_step", [], made, properties)), chosen)
 
 
 def linspace(
-    start: float,
-    stop: float,
+    start: complex,
+    stop: complex,
     /,
     num: int,
     *,
@@ -109,10 +129,11 @@ def linspace(
     """`num` numbers evenly from start to stop, computed in float64."""
     on_cpu(device)
     chosen = float32 if dtype is None else as_dtype(dtype)
-    if chosen.kind != FLOATING:
+    if chosen.kind not in KINDS["floating"]:
         raise TypeError(f"linspace gives floats, not {chosen}")
-    exact = node_of(np.linspace(start, stop, num, endpoint=endpoint))
-    return Tensor.of(node_of(exact.array, chosen))
+    exact = complex128 if chosen.kind == COMPLEX else float64
+    found = np.linspace(start, stop, num, endpoint=endpoint, dtype=exact.numpy)
+    return Tensor.of(node_of(found, chosen))
 
 
 def eye(

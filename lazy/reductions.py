@@ -6,16 +6,16 @@ from typing import Any, Literal
 
 from .creation import full
 from .data import cast
-from .dtypes import FLOATING, SIGNED, DType, as_dtype, bool_, int64
+from .dtypes import FLOATING, SIGNED, UNSIGNED, DType, Number, as_dtype, bool_, int64, uint64
 from .expression import apply
 from .functions import Axes, astype, axes_of, meet, public, result, tensor
 from .manipulation import concat, narrow, reshape
-from .tensor import Number, Tensor
+from .tensor import Tensor
 
 FOLDS = {
-    "max": ("amax.default", "numeric", "one element"),
-    "min": ("amin.default", "numeric", "one element"),
-    "mean": ("mean.dim", FLOATING, ""),
+    "max": ("amax.default", "real numeric", "one element"),
+    "min": ("amin.default", "real numeric", "one element"),
+    "mean": ("mean.dim", "floating", ""),
     "any": ("any.dims", "any", ""),
     "all": ("all.dims", "any", ""),
 }
@@ -43,25 +43,26 @@ for _name, _row in FOLDS.items():
 
 
 def _sum_dtype(x: Tensor, dtype: Any, name: str) -> DType:
-    """What sums and products are in: integers in int64, floats as they are, or as asked."""
+    """What sums and products are in: integers in 64 bits, floats as they are, or as asked."""
     node = tensor(x, "numeric", name)
     if dtype is not None:
         return as_dtype(dtype)
-    return int64 if node.dtype.kind == SIGNED else node.dtype
+    return {SIGNED: int64, UNSIGNED: uint64}.get(node.dtype.kind, node.dtype)
 
 
 @public
 def sum(x: Tensor, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum over axes; of integers in int64."""
+    """The sum over axes; of integers in int64 or uint64."""
     chosen, axes = _sum_dtype(x, dtype, "sum"), axes_of(axis, x.ndim)
     if not axes:
         return astype(x, chosen)
-    return result("sum.dim_IntList", x.node, chosen, dim=axes, keepdim=keepdims, dtype=chosen)
+    node = cast(x.node, chosen) if chosen.kind not in (FLOATING, SIGNED) else x.node
+    return result("sum.dim_IntList", node, chosen, dim=axes, keepdim=keepdims, dtype=chosen)
 
 
 @public
 def prod(x: Tensor, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The product over axes; of integers in int64."""
+    """The product over axes; of integers in int64 or uint64."""
     chosen, axes = _sum_dtype(x, dtype, "prod"), axes_of(axis, x.ndim)
     folded = astype(x, chosen)
     for axis in sorted(axes, reverse=True):
@@ -112,7 +113,7 @@ def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> 
 
 
 def _position(name: str, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
-    node = tensor(x, "numeric", name)
+    node = tensor(x, "real numeric", name)
     axes = axes_of(axis, len(node.shape))
     if 0 in (node.shape[each] for each in axes):
         raise ValueError(f"{name} of {list(node.shape)} needs one element")
@@ -178,7 +179,7 @@ def diff(
 
 
 def _sorted(name: str, x: Tensor, axis: int, descending: bool, index: int) -> Tensor:
-    node = tensor(x, "numeric", name)
+    node = tensor(x, "real numeric", name)
     (dim,) = axes_of(axis, len(node.shape))
     properties = {"stable": True, "dim": dim, "descending": descending}
     return Tensor.of(apply("sort.stable", [node], [node.dtype, int64], properties, index))
@@ -208,7 +209,7 @@ def searchsorted(
     sorter: Tensor | None = None,
 ) -> Tensor:
     """Where each element of x2 belongs in the sorted 1-d tensor x1."""
-    nodes = meet("searchsorted", "numeric", [x1, x2])
+    nodes = meet("searchsorted", "real numeric", [x1, x2])
     order = None if sorter is None else cast(tensor(sorter, "integral", "searchsorted"), int64)
     if x1.ndim != 1 or side not in ("left", "right"):
         raise ValueError("searchsorted takes a 1-d tensor, and side is 'left' or 'right'")
