@@ -162,7 +162,7 @@ def _expm1(z: Tensor) -> Tensor:
     angle, im = _turns(z)
     half = call("sin", angle * 0.5)
     re = call("expm1", parts(z)[0]) * call("cos", angle) - half * half * 2.0
-    return of_parts(re, im)
+    return of_parts(where(call("equal", re, 0.0), 0.0, re), im)
 
 
 def _log(z: Tensor) -> Tensor:
@@ -210,18 +210,9 @@ def _cast(z: Tensor, *, dtype: DType) -> Tensor:
     raise TypeError(f"{z.dtype} becomes no {dtype}: take real(x) or abs(x)")
 
 
-def _nonzero(fold: str) -> Callable[..., Tensor]:
-    def folded(z: Tensor, *, dim: Sequence[int], keepdim: bool) -> Tensor:
-        return call(fold, _cast(z, dtype=bool_), axis=tuple(dim), keepdims=keepdim)
-
-    return folded
-
-
 OPERATORS: dict[str, Callable[..., Tensor]] = {
     "_to_copy.default": _cast,
     "abs.default": _abs,
-    "all.dims": _nonzero("all"),
-    "any.dims": _nonzero("any"),
     "cumprod.default": lambda z, *, dim: numpy_call("cumprod")(z, axis=dim),
     "div.Tensor": _divide,
     "eq.Tensor": _equal,

@@ -30,7 +30,7 @@ from .expression import apply
 from .functions import astype, on_cpu, public, result, tensor
 from .manipulation import broadcast_arrays, reshape
 from .tensor import Tensor
-from .variables import extents
+from .variables import extents, largest
 
 
 def asarray(
@@ -146,9 +146,10 @@ def eye(
     device: str | None = None,
 ) -> Tensor:
     """1 on the k-th diagonal, 0 elsewhere."""
-    columns = arange(n_rows if n_cols is None else n_cols, device=device)
-    rows = reshape(arange(n_rows), (n_rows, 1))
-    return Tensor(columns - rows == k, float32 if dtype is None else dtype)
+    shape = (n_rows, n_rows if n_cols is None else n_cols)
+    rows, columns = reshape(arange(n_rows), (n_rows, 1)), arange(shape[1], device=device)
+    places = columns - rows == _diagonal(shape, k)
+    return Tensor(places, float32 if dtype is None else dtype)
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
@@ -169,13 +170,19 @@ for _function in (asarray, from_dlpack, full, full_like, arange, linspace, eye, 
 @public
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The part on and below the k-th diagonal, 0 above it."""
-    return result("tril.default", _matrix(x, "tril").node, diagonal=k)
+    return result("tril.default", _matrix(x, "tril").node, diagonal=_diagonal(x.shape, k))
 
 
 @public
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The part on and above the k-th diagonal, 0 below it."""
-    return result("triu.default", _matrix(x, "triu").node, diagonal=k)
+    return result("triu.default", _matrix(x, "triu").node, diagonal=_diagonal(x.shape, k))
+
+
+def _diagonal(shape: Sequence[Extent], k: int) -> int:
+    """The number of a diagonal; of those that are beyond a matrix the nearest, which is empty, too."""
+    rows, columns = map(largest, shape[-2:])
+    return max(-rows, min(k, columns))
 
 
 def _matrix(x: Tensor, name: str) -> Tensor:

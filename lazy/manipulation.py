@@ -11,7 +11,7 @@ from .calls import computed
 from .data import cast
 from .dtypes import Number, check_number, int64, promoted
 from .expression import Node, apply
-from .functions import Axes, astype, axes_of, public, result, tensor
+from .functions import Axes, astype, axes_of, public, result, tensor, where
 from .tensor import METHODS, Tensor
 from .variables import extents
 
@@ -199,9 +199,12 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
 
 @public
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
-    """At each position of `indices` the element of `x` that it names along the axis."""
+    """At each position of `indices` the element of `x` that it names along the axis, also from its end."""
     index = Tensor.of(cast(tensor(indices, "integral", "take_along_axis"), int64))
     (dim,) = axes_of(axis, len(tensor(x, name="take_along_axis").shape))
+    properties = {"size": (), "fill_value": x.shape[dim], "dtype": int64}
+    extent = Tensor.of(apply("full.default", [], int64, properties))
+    index = where(index < 0, index + extent, index)
     if index.ndim != x.ndim:
         raise ValueError(f"take_along_axis: {index.ndim} axes of indices for one of {x.ndim}")
 

@@ -55,7 +55,7 @@ def moved(node: Node) -> Array | None:
 
 
 def wholes(node: Node) -> Iterator[Node]:
-    """What is to be computed for a node to be a part of it: whoever asks for x[0] will ask for x[1]."""
+    """What is to be computed for a node to be a part of it."""
     if node.dtype.kind == COMPLEX and node.operator != LEAF:
         yield from (each for part in parts_of(node) for each in wholes(part))
     path, source = _path(node)

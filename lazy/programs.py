@@ -36,19 +36,27 @@ _LOCK = threading.RLock()
 
 
 def realize_nodes(outputs: Sequence[Node]) -> None:
-    """Compute nodes, all in one program; each becomes a leaf. Raises UsageError if they have variables."""
+    """Compute nodes, all in one program; each becomes a leaf. Raises UsageError if they have variables.
+
+    What they are parts of is computed before, in a program of its own.
+    """
     with _LOCK:
         _check_fixed(outputs)
         wanted = [node for node in dict.fromkeys(outputs) if node.array is None]
-        if parts := _wholes(wanted):
-            realize_nodes(parts)
+        single = [node for node in in_order(wanted) if prod(node.shape) == 1]
+        # Of numbers that are computed from elements, whoever asks for one will ask for the next.
+        parts = single if all(prod(node.shape) == 1 for node in wanted) else wanted
+        if of := dict.fromkeys(whole for node in parts for whole in wholes(node)):
+            realize_nodes(list(of))
         for node in wanted:
             if (array := moved(node)) is not None:
                 node.settle(array)
         wanted = [node for node in wanted if node.array is None]
         if not wanted:
             return
-        numbers = _numbers(wanted)
+        # The elements of data are inputs: one program serves all places of x[i] * 2.
+        found = [(node, moved(node)) for node in single]
+        numbers = {node: array for node, array in found if array is not None}
         code, inputs = code_of(wanted, numbers)
         _check_fixed(inputs)
         results = code.run([numbers.get(node, node.array) for node in inputs])
@@ -62,19 +70,6 @@ def _check_fixed(nodes: Sequence[Node]) -> None:
             f"the tensor depends on the variable '{free[0]}': execute_with({free[0]}=…) of "
             "deplo.prepare(…) computes it"
         )
-
-
-def _wholes(outputs: Sequence[Node]) -> list[Node]:
-    """The tensors of which outputs are parts, or numbers that are computed from elements."""
-    nodes = [node for node in in_order(outputs) if prod(node.shape) == 1]
-    parts = nodes if all(node in nodes for node in outputs) else outputs
-    return list(dict.fromkeys(whole for node in parts for whole in wholes(node)))
-
-
-def _numbers(outputs: Sequence[Node]) -> Mapping[Node, Any]:
-    """The single elements of data that nodes are computed from: one program serves all places of x[i] * 2."""
-    found = {node: moved(node) for node in in_order(outputs) if prod(node.shape) == 1}
-    return {node: array for node, array in found.items() if array is not None}
 
 
 def code_of(

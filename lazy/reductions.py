@@ -26,12 +26,13 @@ def _fold(name: str, aten: str, kind: str, needed: str) -> Any:
     def function(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
         node = tensor(x, kind, name)
         axes = axes_of(axis, len(node.shape))
-        dtype = bool_ if name in ("any", "all") else node.dtype
+        if name in ("any", "all"):  # of bytes, ATen's are bytes
+            node = cast(node, bool_)
         if needed and 0 in (node.shape[each] for each in axes):
             raise ValueError(f"{name} of {list(node.shape)} over axes {list(axes)} needs {needed}")
         if not axes:
-            return Tensor.of(cast(node, dtype))
-        return result(aten, node, dtype, dim=axes, keepdim=keepdims)
+            return Tensor.of(node)
+        return result(aten, node, dim=axes, keepdim=keepdims)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name}` of the array API, which is ATen's `{aten}`."

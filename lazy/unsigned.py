@@ -32,7 +32,7 @@ SAME_BITS = {
     f"{name}.Tensor"
     for name in "add sub mul eq ne bitwise_and bitwise_or bitwise_xor bitwise_left_shift".split()
 } | {
-    *("neg.default", "bitwise_not.default", "where.self", "any.dims", "all.dims"),
+    *("neg.default", "bitwise_not.default", "where.self"),
     *("sum.dim_IntList", "prod.dim_int", "cumsum.default", "cumprod.default", "matmul.default"),
     *("view.default", "permute.default", "expand.default", "flip.default", "cat.default"),
     *("stack.default", "select.int", "slice.Tensor", "repeat.default", "index.Tensor"),

@@ -95,6 +95,7 @@ def test_large_unsigned_integers():
             ("to float", x.astype("float64"), a.astype("float64")),
             ("to float32", x.astype("float32"), a.astype("float32")),
             ("from float", Tensor(floats).astype("uint64"), floats.astype("uint64")),
+            ("any", xp.any(x.astype("uint8")), a.astype("uint8").any()),
             ("narrow", x.astype("uint8"), a.astype("uint8")),
             ("wide", x.astype("uint32").astype("int64"), a.astype("uint32").astype("int64")),
             ("number", x * (2**64 - 1), a * np.uint64(2**64 - 1)),
@@ -256,6 +257,9 @@ def test_keys_of_tensors_without_axes():
     assert x[xp.asarray(1) : xp.asarray(4, dtype="uint8")].tolist() == [1, 2, 3]
     assert x[xp.asarray(True)].tolist() == [[0, 1, 2, 3, 4]]
     assert xp.asarray(3)[xp.asarray(False)].shape == (0,)
+    places = xp.take_along_axis(x, xp.asarray([-1, 0]))
+    assert places.tolist() == [4, 0]
+    assert xp.eye(2, k=-(2**70)).tolist() == [[0, 0], [0, 0]]
     assert xp.repeat(x[:3], xp.asarray([2, 0, 1])).tolist() == [0, 0, 2]
 
 
