@@ -36,9 +36,15 @@ from .variables import extents, largest
 def asarray(
     obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: bool | None = None
 ) -> Tensor:
-    """A tensor of data."""
+    """A tensor of data; of a tensor with `copy=False` itself, which x[…] = v will change."""
     on_cpu(device)
-    return Tensor(obj, dtype) if isinstance(obj, Tensor) else Tensor.of(node_of(obj, dtype, copy))
+    if not isinstance(obj, Tensor):
+        return Tensor.of(node_of(obj, dtype, copy))
+    if copy is not False:
+        return Tensor(obj, dtype)
+    if dtype is not None and as_dtype(dtype) is not obj.dtype:
+        raise ValueError(f"a tensor of {obj.dtype} is none of {as_dtype(dtype)} without a copy")
+    return obj
 
 
 def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:

@@ -53,10 +53,8 @@ class DType:
         return (array[..., None] if self.kind == COMPLEX else array).view(self.storage)
 
     def shown(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """What a program gave as an array of `numpy`: the same memory, if that is row by row."""
-        if self.kind != COMPLEX:
-            return array.view(self.numpy)
-        return np.ascontiguousarray(array).view(self.numpy)[..., 0]
+        """What a program reads or gave as an array of `numpy`: the same memory."""
+        return array.view(self.numpy)[..., 0] if self.kind == COMPLEX else array.view(self.numpy)
 
     def __repr__(self) -> str:
         return self.name

@@ -20,20 +20,22 @@ from .expression import LEAF, Node, parts_of
 Array = np.ndarray[Any, Any]
 
 
-def _slice(array: Array, dim: int, start: int, end: int, step: int = 1) -> Array:
-    return array[(*[slice(None)] * dim, slice(start, end, step))]
+def _slice(
+    array: Array, shape: Any, dim: int = 0, start: int = 0, end: int | None = None, step: int = 1
+) -> Array:
+    return array[(*[slice(None)] * (dim % array.ndim), slice(start, end, step))]
 
 
 MOVES: dict[str, Callable[..., Array]] = {
-    "view.default": lambda array, size: array.reshape(size),
-    "permute.default": lambda array, dims: array.transpose(dims),
-    "transpose.int": lambda array, dim0, dim1: array.swapaxes(dim0, dim1),
-    "expand.default": lambda array, size: np.broadcast_to(array, size),
-    "flip.default": lambda array, dims: np.flip(array, dims),
-    "select.int": lambda array, dim, index: array.take(index, dim),
+    "view.default": lambda array, shape, size: array.reshape(shape),
+    "permute.default": lambda array, shape, dims: array.transpose(dims),
+    "transpose.int": lambda array, shape, dim0, dim1: array.swapaxes(dim0, dim1),
+    "expand.default": lambda array, shape, size: np.broadcast_to(array, shape),
+    "flip.default": lambda array, shape, dims: np.flip(array, dims),
+    "select.int": lambda array, shape, dim, index: array.take(index, dim),
     "slice.Tensor": _slice,
 }
-"""ATen's operators of one tensor that move elements."""
+"""ATen's operators of one tensor that move elements, of an array and the shape of the result."""
 
 
 MAX_WHOLE = 2**20
@@ -50,7 +52,7 @@ def moved(node: Node) -> Array | None:
     if not path or array is None or any(isinstance(extent, Size) for extent in source.shape):
         return None
     for step in path:
-        array = MOVES[step.operator](array, **dict(step.properties))
+        array = MOVES[step.operator](array, step.shape, **dict(step.properties))
     return np.array(array, order="C")
 
 

@@ -1,5 +1,6 @@
 """`deplo.array_api`: dtypes that no IR has, indexing and assignment, extensions, libraries that use it."""
 
+import pickle
 import textwrap
 import types
 
@@ -147,6 +148,8 @@ def test_complex_numbers():
         assert (Tensor(a) == Tensor(b)).tolist() == (a == b).tolist()
     strided = Tensor(a[:, ::2])
     np.testing.assert_array_equal((strided + 0).numpy(), a[:, ::2])
+    assert np.shares_memory(strided.numpy(), a)
+    assert pickle.loads(pickle.dumps(strided)).tolist() == a[:, ::2].tolist()
     assert complex(Tensor(1 + 2j)) == 1 + 2j
     assert xp.any(Tensor([0j, 1j])).item() is True
     with pytest.raises(TypeError, match="sort takes tensors of real numeric dtypes"):
@@ -245,6 +248,11 @@ def test_an_assignment_changes_one_tensor_only():
     x[1] = 7.0
     assert [each.tolist() for each in (x, row, before)] == [[0, 7, 0], [0, 0], [1, 1, 1]]
     assert data.tolist() == [0, 0, 0]
+    same, other = xp.asarray(x, copy=False), xp.asarray(x)
+    x[1] = 8.0
+    assert [each.tolist() for each in (same, other)] == [[0, 8, 0], [0, 7, 0]]
+    with pytest.raises(ValueError, match="without a copy"):
+        xp.asarray(x, dtype="float32", copy=False)
     z = xp.zeros(2, dtype="complex64")
     z[0] = 1j
     u = xp.zeros(2, dtype="uint64")
