@@ -213,7 +213,7 @@ def _cast(z: Tensor, *, dtype: DType) -> Tensor:
 OPERATORS: dict[str, Callable[..., Tensor]] = {
     "_to_copy.default": _cast,
     "abs.default": _abs,
-    "cumprod.default": lambda z, *, dim: numpy_call("cumprod")(z, axis=dim),
+    "cumprod.default": lambda z, *, dim, dtype: numpy_call("cumprod")(z, axis=dim),
     "div.Tensor": _divide,
     "eq.Tensor": _equal,
     "exp.default": _exp,

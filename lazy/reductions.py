@@ -6,7 +6,18 @@ from typing import Any, Literal
 
 from .creation import full
 from .data import cast
-from .dtypes import FLOATING, SIGNED, UNSIGNED, DType, Number, as_dtype, bool_, int64, uint64
+from .dtypes import (
+    FLOATING,
+    INTEGRAL,
+    SIGNED,
+    UNSIGNED,
+    DType,
+    Number,
+    as_dtype,
+    bool_,
+    int64,
+    uint64,
+)
 from .expression import apply
 from .functions import Axes, astype, axes_of, meet, public, result, tensor
 from .manipulation import concat, narrow, reshape
@@ -135,7 +146,8 @@ def _cumulative(
         raise ValueError(f"{name} needs an axis of a tensor of {x.ndim} axes")
     (dim,) = axes_of(0 if axis is None else axis, x.ndim)
     aten = {"cumulative_sum": "cumsum.default", "cumulative_prod": "cumprod.default"}[name]
-    folded = result(aten, astype(x, chosen).node, dim=dim)
+    asked = chosen if chosen.kind in INTEGRAL else None  # else integers would be in int64
+    folded = result(aten, astype(x, chosen).node, dim=dim, dtype=asked)
     if not include_initial:
         return folded
     shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])

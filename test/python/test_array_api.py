@@ -96,6 +96,10 @@ def test_large_unsigned_integers():
             ("to float", x.astype("float64"), a.astype("float64")),
             ("to float32", x.astype("float32"), a.astype("float32")),
             ("from float", Tensor(floats).astype("uint64"), floats.astype("uint64")),
+            *(
+                (f"cumsum {d}", xp.cumulative_sum(x, dtype=d), np.cumsum(a, dtype=d))
+                for d in (*UNSIGNED, "int32")
+            ),
             ("any", xp.any(x.astype("uint8")), a.astype("uint8").any()),
             ("narrow", x.astype("uint8"), a.astype("uint8")),
             ("wide", x.astype("uint32").astype("int64"), a.astype("uint32").astype("int64")),
@@ -129,6 +133,7 @@ COMPLEX = {
     "sum": lambda m, z, w: m.sum(z, axis=0),
     "mean": lambda m, z, w: m.mean(z),
     "prod": lambda m, z, w: m.prod(z, axis=1),
+    "cumprod": lambda m, z, w: m.cumulative_prod(z, axis=1),
     "matmul": lambda m, z, w: m.matmul(z, w.T),
     "vecdot": lambda m, z, w: m.vecdot(z, w),
     "move": lambda m, z, w: m.flip(z, axis=1)[1:, ::2],
