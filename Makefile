@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test test-all test-ops test-lazy test-gpu test-schedules lit pytest test-xdsl kernels-diff kernels-accept check clean
+.PHONY: run test test-all test-ops test-lazy test-array-api test-gpu test-schedules lit pytest test-xdsl kernels-diff kernels-accept check clean
 
 # Compile CODE for this CPU, run it and compare it with PyTorch's eager mode.
 run: $(STAMP)
@@ -59,6 +59,12 @@ test-ops: $(STAMP)
 # 5,000 random cases of the functions of lazy tensors, against numpy. A few minutes.
 test-lazy: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest test/python/test_lazy_functions.py -k test_random_cases --hypothesis-profile=many
+
+# The array API standard's own tests; SUITE is a checkout of data-apis/array-api-tests with its submodule, of which
+# requirements.txt is installed. About 20 minutes.
+test-array-api: $(STAMP)
+	cd $(SUITE) && ARRAY_API_TESTS_MODULE=deplo.array_api ARRAY_API_TESTS_VERSION=2024.12 \
+	  $(abspath $(BIN))/python -m pytest array_api_tests --max-examples=20 --disable-deadline
 
 # xDSL's own file-check tests, with deplo-opt in place of xdsl-opt. pip downloads them. About 15 minutes.
 test-xdsl: $(STAMP)

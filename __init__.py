@@ -22,7 +22,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from . import lazy
+    from . import array_api, lazy
     from .execution import ExecutionPlan, Kernel
     from .lazy import Tensor, Variable, prepare
     from .onnx_import.entry import from_onnx
@@ -47,6 +47,7 @@ __all__ = [
     "UnsupportedOpError",
     "UsageError",
     "Variable",
+    "array_api",
     "compile",
     "from_onnx",
     "lazy",
@@ -55,8 +56,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "lazy":
-        return import_module(".lazy", __name__)
+    if name in ("array_api", "lazy"):
+        return import_module(f".{name}", __name__)
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_LAZY[name], __name__), name)

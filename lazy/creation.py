@@ -10,20 +10,41 @@ import numpy as np
 from ..dialects.sizes import Extent, Size
 from .data import full as full_node
 from .data import node_of
-from .dtypes import FLOATING, PYTHON_DEFAULTS, as_dtype, bool_, float32, int64, number_type
+from .dtypes import (
+    COMPLEX,
+    FLOATING,
+    KINDS,
+    PYTHON_DEFAULTS,
+    SIGNED,
+    UNSIGNED,
+    Number,
+    as_dtype,
+    bool_,
+    complex128,
+    float32,
+    float64,
+    int64,
+    number_type,
+)
 from .expression import apply
-from .functions import on_cpu, public, result, tensor
+from .functions import astype, on_cpu, public, result, tensor
 from .manipulation import broadcast_arrays, reshape
-from .tensor import Number, Tensor
-from .variables import extents
+from .tensor import Tensor
+from .variables import extents, largest
 
 
 def asarray(
     obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: bool | None = None
 ) -> Tensor:
-    """A tensor of data."""
+    """A tensor of data; of a tensor with `copy=False` itself, which x[…] = v will change."""
     on_cpu(device)
-    return Tensor(obj, dtype) if isinstance(obj, Tensor) else Tensor.of(node_of(obj, dtype, copy))
+    if not isinstance(obj, Tensor):
+        return Tensor.of(node_of(obj, dtype, copy))
+    if copy is not False:
+        return Tensor(obj, dtype)
+    if dtype is not None and as_dtype(dtype) is not obj.dtype:
+        raise ValueError(f"a tensor of {obj.dtype} is none of {as_dtype(dtype)} without a copy")
+    return obj
 
 
 def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
@@ -92,13 +113,18 @@ def arange(
     first, end = (0, start) if stop is None else (start, stop)
     whole = all(isinstance(number, int | Size) for number in (first, end, step))
     chosen = (int64 if whole else float32) if dtype is None else as_dtype(dtype)
-    properties = {"start": first, "end": end, "step": step, "dtype": chosen}
-    return Tensor.of(apply("arange.start_step", [], chosen, properties))
+    numbers = [number for number in (first, end, step) if isinstance(number, int)]
+    if chosen.kind == UNSIGNED and len(numbers) == 3:
+        places = arange(len(range(*numbers)), dtype=int64)
+        return astype(places, chosen) * (numbers[2] % (1 << chosen.bits)) + numbers[0]
+    made = chosen if chosen.kind in (SIGNED, FLOATING) else int64 if whole else float64
+    properties = {"start": first, "end": end, "step": step, "dtype": made}
+    return astype(Tensor.of(apply("arange.start_step", [], made, properties)), chosen)
 
 
 def linspace(
-    start: float,
-    stop: float,
+    start: complex,
+    stop: complex,
     /,
     num: int,
     *,
@@ -109,10 +135,11 @@ def linspace(
     """`num` numbers evenly from start to stop, computed in float64."""
     on_cpu(device)
     chosen = float32 if dtype is None else as_dtype(dtype)
-    if chosen.kind != FLOATING:
+    if chosen.kind not in KINDS["floating"]:
         raise TypeError(f"linspace gives floats, not {chosen}")
-    exact = node_of(np.linspace(start, stop, num, endpoint=endpoint))
-    return Tensor.of(node_of(exact.array, chosen))
+    exact = complex128 if chosen.kind == COMPLEX else float64
+    found = np.linspace(start, stop, num, endpoint=endpoint, dtype=exact.numpy)
+    return Tensor.of(node_of(found, chosen))
 
 
 def eye(
@@ -125,9 +152,10 @@ def eye(
     device: str | None = None,
 ) -> Tensor:
     """1 on the k-th diagonal, 0 elsewhere."""
-    columns = arange(n_rows if n_cols is None else n_cols, device=device)
-    rows = reshape(arange(n_rows), (n_rows, 1))
-    return Tensor(columns - rows == k, float32 if dtype is None else dtype)
+    shape = (n_rows, n_rows if n_cols is None else n_cols)
+    rows, columns = reshape(arange(n_rows), (n_rows, 1)), arange(shape[1], device=device)
+    places = columns - rows == _diagonal(shape, k)
+    return Tensor(places, float32 if dtype is None else dtype)
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
@@ -148,13 +176,19 @@ for _function in (asarray, from_dlpack, full, full_like, arange, linspace, eye, 
 @public
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The part on and below the k-th diagonal, 0 above it."""
-    return result("tril.default", _matrix(x, "tril").node, diagonal=k)
+    return result("tril.default", _matrix(x, "tril").node, diagonal=_diagonal(x.shape, k))
 
 
 @public
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The part on and above the k-th diagonal, 0 below it."""
-    return result("triu.default", _matrix(x, "triu").node, diagonal=k)
+    return result("triu.default", _matrix(x, "triu").node, diagonal=_diagonal(x.shape, k))
+
+
+def _diagonal(shape: Sequence[Extent], k: int) -> int:
+    """The number of a diagonal; of those that are beyond a matrix the nearest, which is empty, too."""
+    rows, columns = map(largest, shape[-2:])
+    return max(-rows, min(k, columns))
 
 
 def _matrix(x: Tensor, name: str) -> Tensor:

@@ -12,8 +12,20 @@ import numpy as np
 
 from ..dialects.sizes import Extent
 from ..runtime.arrays import is_torch_tensor
-from .dtypes import ACCEPTED, PYTHON_DEFAULTS, DType, as_dtype, bfloat16, check_number, float32
-from .expression import Node, apply, leaf
+from .dtypes import (
+    ACCEPTED,
+    COMPLEX,
+    KINDS,
+    PARTS,
+    PYTHON_DEFAULTS,
+    DType,
+    Number,
+    as_dtype,
+    bfloat16,
+    check_number,
+    float32,
+)
+from .expression import Node, apply, joined, leaf
 
 
 def node_of(data: Any, dtype: Any = None, copy: bool | None = None) -> Node:
@@ -32,13 +44,16 @@ def node_of(data: Any, dtype: Any = None, copy: bool | None = None) -> Node:
 
 
 def cast(node: Node, dtype: DType) -> Node:
-    """The node's elements as those of another dtype."""
-    return (
-        node if node.dtype is dtype else apply("_to_copy.default", [node], dtype, {"dtype": dtype})
-    )
+    """The node's elements as those of another dtype. Raises TypeError for complex numbers as real ones."""
+    if node.dtype is dtype:
+        return node
+    if dtype.kind == COMPLEX and node.dtype.kind != COMPLEX:
+        re = cast(node, PARTS[dtype])
+        return joined(re, full(re.shape, 0.0, re.dtype), dtype)
+    return apply("_to_copy.default", [node], dtype, {"dtype": dtype})
 
 
-def full(shape: tuple[Extent, ...], value: bool | float, dtype: DType) -> Node:
+def full(shape: tuple[Extent, ...], value: Number, dtype: DType) -> Node:
     """A node that is `value` everywhere."""
     number = check_number(value, dtype)
     properties = {"size": shape, "fill_value": number, "dtype": dtype}
@@ -53,7 +68,7 @@ def _of_array(array: np.ndarray[Any, Any], dtype: DType | None, copy: bool | Non
         array = array.astype(array.dtype.newbyteorder("="))
     elif copy:
         array = array.copy()
-    return leaf(array.view(found.storage), found)
+    return leaf(found.stored(array), found)
 
 
 def _from_torch(tensor: Any) -> tuple[np.ndarray[Any, Any], DType]:
@@ -67,19 +82,23 @@ def _from_torch(tensor: Any) -> tuple[np.ndarray[Any, Any], DType]:
     return plain.numpy(), dtype
 
 
+_MADE_OF = ACCEPTED | {bool: KINDS["any"]}
+"""The kinds of dtypes that data of each type of Python number may be given."""
+
+
 def _of_python(data: Any, wanted: DType | None) -> Node:
     """A leaf of a Python number or a nested list of numbers."""
-    if not isinstance(data, bool | int | float | list | tuple):
+    if not isinstance(data, Number | list | tuple):
         raise TypeError(f"a tensor is made of numbers, lists of them, or arrays; not of {data!r}")
     try:
         array = np.array(data)
     except ValueError as error:
         raise ValueError("the lists are not of one length and depth") from error
-    kind = {"b": bool, "i": int, "f": float}.get(array.dtype.kind)
+    kind = {"b": bool, "i": int, "u": int, "f": float, "c": complex}.get(array.dtype.kind)
     if kind is None:
         raise TypeError(f"the data are of numpy's dtype {array.dtype}, which is none of deplo's")
     dtype = PYTHON_DEFAULTS[kind] if wanted is None else wanted
-    if array.size and dtype.kind not in ACCEPTED[kind]:
+    if array.size and dtype.kind not in _MADE_OF[kind]:
         raise TypeError(f"the data are Python {kind.__name__}s, not {dtype}: cast with astype")
     stored = float32 if dtype is bfloat16 else dtype
-    return cast(leaf(np.array(data, stored.storage), stored), dtype)
+    return cast(leaf(stored.stored(np.array(data, stored.numpy)), stored), dtype)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..dialects.sizes import Extent, Size, tensor_of
 from ..dialects.torch import OPS_BY_ATEN
 from ..dialects.torch_base import TorchOp, argument_attr
 from ..dialects.torch_syntax import TensorArgument
-from .dtypes import DType
+from .dtypes import COMPLEX, PARTS, DType
 from .variables import extent, named, reckoning
 
 Argument: TypeAlias = "Node | tuple[Node, ...] | None"
@@ -64,11 +64,7 @@ class Node:
     @property
     def sources(self) -> Iterator[Node]:
         """The nodes it is computed from."""
-        for argument in self.arguments:
-            if isinstance(argument, Node):
-                yield argument
-            elif argument is not None:
-                yield from argument
+        return sources_of(self.arguments)
 
     def settle(self, array: np.ndarray[Any, Any]) -> None:
         """Make it a leaf. What it came from may go, so whoever says the same again computes it again."""
@@ -76,6 +72,15 @@ class Node:
             _NODES.pop(self.key, None)
         self.operator, self.arguments, self.properties = LEAF, (), ()
         self.dtypes, self.index, self.array = (self.dtype,), 0, array
+
+
+def sources_of(arguments: Iterable[Argument]) -> Iterator[Node]:
+    """The nodes among arguments."""
+    for argument in arguments:
+        if isinstance(argument, Node):
+            yield argument
+        elif argument is not None:
+            yield from argument
 
 
 _NODES: WeakValueDictionary[Any, Node] = WeakValueDictionary()
@@ -91,13 +96,32 @@ def _interned(key: Any, made: Node) -> Node:
 def leaf(
     array: np.ndarray[Any, Any], dtype: DType, shape: tuple[Extent, ...] | None = None
 ) -> Node:
-    """The node of an array; that of the same memory, read the same way, is the same.
+    """The node of an array of a dtype's storage; that of the same memory, read the same way, is the same.
 
     With a `shape` that has variables, of so much of the array, from the front.
     """
     key = (LEAF, array.ctypes.data, array.shape, array.strides, dtype, shape)
-    extents = array.shape if shape is None else shape
+    whole = array.shape[:-1] if dtype.kind == COMPLEX else array.shape
+    extents = whole if shape is None else shape
     return _interned(key, Node(LEAF, (), (), extents, (dtype,), array=array))
+
+
+class Rule(Protocol):
+    """What computes operators of a dtype that no IR has; its arguments are those of `apply`."""
+
+    def __call__(
+        self,
+        operator: str,
+        arguments: Sequence[Argument],
+        dtypes: Sequence[DType],
+        properties: Mapping[str, Any],
+        index: int,
+        /,
+    ) -> Node: ...
+
+
+RULES: dict[DType, Rule] = {}
+"""The rules, by dtype: `unsigned.py` and `complex_numbers.py` enter theirs."""
 
 
 def apply(
@@ -109,16 +133,52 @@ def apply(
 ) -> Node:
     """The node of result `index` of an operator, whose results have these dtypes and one shape.
 
-    A property that is None is absent. Raises VerifyException if the arguments do not fit.
+    Of dtypes that no IR has, what their rule makes of it. A property that is None is absent. Raises
+    VerifyException if the arguments do not fit, TypeError if there is no such operator of the dtypes.
     """
     kinds = (dtypes,) if isinstance(dtypes, DType) else tuple(dtypes)
-    present = tuple((k, _plain(v)) for k, v in (properties or {}).items() if v is not None)
-    listed = tuple(arguments)
+    for dtype in (*(node.dtype for node in sources_of(arguments)), *kinds):
+        if dtype in RULES:
+            return RULES[dtype](operator, arguments, kinds, properties or {}, index)
+    return plain(operator, arguments, kinds, properties or {}, index)
+
+
+def plain(
+    operator: str,
+    arguments: Sequence[Argument],
+    dtypes: Sequence[DType],
+    properties: Mapping[str, Any],
+    index: int = 0,
+) -> Node:
+    """The node of an operator of the elements that stand for those of the dtypes in Torch IR."""
+    present = tuple((k, _plain(v)) for k, v in properties.items() if v is not None)
+    listed, kinds = tuple(arguments), tuple(dtypes)
     types = tuple(_typed(argument) for argument in listed)
     shape = _result_shape(operator, types, present, kinds)
     # Numbers are compared by their text: 0.0, -0.0 and False are three, NaN is one.
     key = (operator, listed, said(present), kinds, index)
     return _interned(key, Node(operator, listed, present, shape, kinds, index))
+
+
+def joined(re: Node, im: Node, dtype: DType) -> Node:
+    """The complex node of two parts, which have its shape: they stand along a last axis."""
+    properties = (("dim", -1),)
+    made = Node("stack.default", ((re, im),), properties, re.shape, (dtype,))
+    return _interned(("stack.default", re, im, dtype), made)
+
+
+def parts_of(node: Node) -> tuple[Node, Node]:
+    """The real and the imaginary part of a complex node."""
+    if node.operator != LEAF:
+        ((re, im),) = node.arguments  # pyright: ignore[reportGeneralTypeIssues, reportAssignmentType]
+        return re, im  # pyright: ignore[reportReturnType]
+    return _part(node, 0), _part(node, 1)
+
+
+def _part(node: Node, index: int) -> Node:
+    properties = (("dim", len(node.shape)), ("index", index))
+    made = Node("select.int", (node,), properties, node.shape, (PARTS[node.dtype],))
+    return _interned(("select.int", node, index, PARTS[node.dtype]), made)
 
 
 def _plain(value: Any) -> Any:

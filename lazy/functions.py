@@ -15,9 +15,20 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..dialects.sizes import UndecidedSize
 from .data import cast, full
-from .dtypes import FLOATING, KINDS, SIGNED, DType, as_dtype, bool_, promoted
+from .dtypes import (
+    FLOATING,
+    INTEGRAL,
+    KINDS,
+    PARTS,
+    DType,
+    Number,
+    as_dtype,
+    bool_,
+    meeting_number,
+    promoted,
+)
 from .expression import Node, apply
-from .tensor import METHODS, Number, Tensor
+from .tensor import METHODS, Tensor
 from .variables import reckoning, with_names
 
 Axes: TypeAlias = int | Sequence[int] | None
@@ -70,14 +81,15 @@ def tensor(value: Any, kind: str = "any", name: str = "") -> Node:
 
 def meet(name: str, kind: str, values: Sequence[Any]) -> list[Node]:
     """Tensors and Python numbers in the dtype that the tensors are promoted to."""
-    nodes = [
-        value if isinstance(value, bool | int | float) else tensor(value, kind, name)
-        for value in values
-    ]
+    nodes = [value if isinstance(value, Number) else tensor(value, kind, name) for value in values]
     dtypes = [node.dtype for node in nodes if isinstance(node, Node)]
     if not dtypes:
         raise TypeError(f"{name} takes at least one deplo.Tensor")
     dtype = promoted(*dtypes)
+    for node in nodes:
+        dtype = dtype if isinstance(node, Node) else meeting_number(dtype, node)
+    if dtype.kind not in KINDS[kind]:
+        raise TypeError(f"{name} takes tensors of {kind} dtypes, not {dtype}")
     return [cast(n, dtype) if isinstance(n, Node) else full((), n, dtype) for n in nodes]
 
 
@@ -108,32 +120,32 @@ def axes_of(axis: Axes, rank: int) -> tuple[int, ...]:
 
 ELEMENTWISE: Mapping[str, tuple[str, str]] = {
     **{
-        name: (f"{name}.default", FLOATING)
+        name: (f"{name}.default", "floating")
         for name in (
             "acos acosh asin asinh atan atanh cos cosh exp expm1 log log1p log2 log10 sin sinh sqrt tan tanh"
         ).split()
     },
-    **{name: (f"{name}.default", "numeric") for name in "abs ceil floor round trunc".split()},
+    **{name: (f"{name}.default", "numeric") for name in "abs isinf isnan round".split()},
+    **{name: (f"{name}.default", "real numeric") for name in "ceil floor signbit trunc".split()},
     **{f"logical_{name}": (f"logical_{name}.default", "bool") for name in "and or xor not".split()},
     **{f"bitwise_{n}": (f"bitwise_{n}.Tensor", "integral or bool") for n in "and or xor".split()},
     **{f"bitwise_{n}_shift": (f"bitwise_{n}_shift.Tensor", "integral") for n in ("left", "right")},
-    **{name: (f"{name}.default", "numeric") for name in ("isnan", "isinf", "signbit")},
     "negative": ("neg.default", "numeric"),
     "bitwise_invert": ("bitwise_not.default", "integral or bool"),
     "add": ("add.Tensor", "numeric"),
     "subtract": ("sub.Tensor", "numeric"),
     "multiply": ("mul.Tensor", "numeric"),
-    "divide": ("div.Tensor", FLOATING),
-    "maximum": ("maximum.default", "numeric"),
-    "minimum": ("minimum.default", "numeric"),
+    "divide": ("div.Tensor", "floating"),
+    "maximum": ("maximum.default", "real numeric"),
+    "minimum": ("minimum.default", "real numeric"),
     "atan2": ("atan2.default", FLOATING),
     "copysign": ("copysign.Tensor", FLOATING),
     "equal": ("eq.Tensor", "any"),
     "not_equal": ("ne.Tensor", "any"),
-    "less": ("lt.Tensor", "numeric"),
-    "less_equal": ("le.Tensor", "numeric"),
-    "greater": ("gt.Tensor", "numeric"),
-    "greater_equal": ("ge.Tensor", "numeric"),
+    "less": ("lt.Tensor", "real numeric"),
+    "less_equal": ("le.Tensor", "real numeric"),
+    "greater": ("gt.Tensor", "real numeric"),
+    "greater_equal": ("ge.Tensor", "real numeric"),
 }
 """Functions that are one operator at each position: its name, and the dtypes that it takes."""
 
@@ -188,12 +200,12 @@ def square(x: Tensor, /) -> Tensor:
 @public
 def reciprocal(x: Tensor, /) -> Tensor:
     """1 / x."""
-    return result("reciprocal.default", tensor(x, FLOATING, "reciprocal"))
+    return result("reciprocal.default", tensor(x, "floating", "reciprocal"))
 
 
 @public
 def sign(x: Tensor, /) -> Tensor:
-    """-1, 0 or 1; NaN of NaN, which ATen's has 0 for."""
+    """-1, 0 or 1, of complex numbers x / |x|; NaN of NaN, which ATen's has 0 for."""
     node = tensor(x, "numeric", "sign")
     signs = result("sign.default", node)
     return signs if node.dtype.kind != FLOATING else where(call("isnan", x), x, signs)
@@ -202,68 +214,11 @@ def sign(x: Tensor, /) -> Tensor:
 @public
 def isfinite(x: Tensor, /) -> Tensor:
     """Whether each element is neither infinite nor NaN."""
-    if tensor(x, "numeric", "isfinite").dtype.kind == SIGNED:
+    if tensor(x, "numeric", "isfinite").dtype.kind in INTEGRAL:
         return Tensor.of(full(x.shape, True, bool_))
+    if x.dtype in PARTS:
+        return isfinite(call("real", x)) & isfinite(call("imag", x))
     return call("abs", x) < inf
-
-
-@public
-def pow(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
-    """x1 ** x2; of integers only to a Python number from 0 to 64."""
-    base, exponent = meet("pow", "numeric", [x1, x2])
-    if not isinstance(x2, Tensor) and (base.dtype.kind == FLOATING or 0 <= x2 <= 64):
-        return result("pow.Tensor_Scalar", base, exponent=x2)
-    if base.dtype.kind == SIGNED:
-        raise TypeError(
-            "pow raises integers to a Python number from 0 to 64 only; cast with astype"
-        )
-    return Tensor.of(apply("pow.Tensor_Tensor", [base, exponent], base.dtype))
-
-
-def _exact(name: str, nodes: Sequence[Node]) -> Sequence[Node]:
-    if nodes[0].dtype.kind == FLOATING and nodes[0].dtype.bits == 64:
-        raise TypeError(f"{name} is not given on float64, where deplo has no exact remainder")
-    return nodes
-
-
-@public
-def floor_divide(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
-    """The quotient rounded down; an integer 0 stops the program."""
-    nodes = _exact("floor_divide", meet("floor_divide", "numeric", [x1, x2]))
-    properties = {"rounding_mode": "floor"}
-    return Tensor.of(apply("div.Tensor_mode", nodes, nodes[0].dtype, properties))
-
-
-@public
-def remainder(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
-    """What floor_divide leaves, of the sign of x2 even where it is 0, as ATen's is not."""
-    nodes = _exact("remainder", meet("remainder", "numeric", [x1, x2]))
-    left = Tensor.of(apply("remainder.Tensor", nodes, nodes[0].dtype))
-    if nodes[0].dtype.kind == SIGNED:
-        return left
-    return where(call("equal", left, 0), call("copysign", abs(left), Tensor.of(nodes[1])), left)
-
-
-@public
-def hypot(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
-    """sqrt(x1² + x2²), which overflows only if the result does."""
-    one, other = (abs(Tensor.of(node)) for node in meet("hypot", FLOATING, [x1, x2]))
-    low, high = call("minimum", one, other), call("maximum", one, other)
-    ratio = low / where(call("equal", high, 0.0), 1.0, high)
-    return where(
-        call("isinf", one) | call("isinf", other), inf, high * call("sqrt", ratio * ratio + 1)
-    )
-
-
-@public
-def logaddexp(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
-    """log(exp(x1) + exp(x2)), which overflows only if the result does."""
-    one, other = (Tensor.of(node) for node in meet("logaddexp", FLOATING, [x1, x2]))
-    high = call("maximum", one, other)
-    apart = where(
-        call("equal", one, other), 0.0, abs(one - other)
-    )  # equal infinities are not apart
-    return high + call("log1p", call("exp", -apart))
 
 
 @public
@@ -271,7 +226,7 @@ def clip(
     x: Tensor, /, min: Tensor | Number | None = None, max: Tensor | Number | None = None
 ) -> Tensor:
     """x, at least min and at most max, in its own dtype."""
-    dtype = tensor(x, "numeric", "clip").dtype
+    dtype = tensor(x, "real numeric", "clip").dtype
     for name, bound in (("maximum", min), ("minimum", max)):
         if bound is not None:
             x = call(name, x, bound)

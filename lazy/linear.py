@@ -37,13 +37,13 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 @public
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The sum of the products along an axis, counted from the end."""
+    """The sum of the products, of the first conjugated, along an axis, counted from the end."""
     for x in (x1, x2):
         axes_of(axis, tensor_of(x, "vecdot").ndim)
     if axis >= 0 or x1.shape[axis] != x2.shape[axis]:
         raise ValueError(f"vecdot: axis {axis} is not one of {list(x1.shape)} and {list(x2.shape)}")
     dtype = promoted(x1.dtype, x2.dtype)
-    product = call("multiply", _wide(x1), _wide(x2))
+    product = call("multiply", _wide(call("conj", x1)), _wide(x2))
     return astype(call("sum", product, axis=axis, dtype=product.dtype), dtype)
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
-from typing import Any
 
-from ..dialects.sizes import Extent, Size
+import numpy as np
+
+from ..dialects.sizes import Extent
+from .calls import computed
 from .data import cast
-from .dtypes import SIGNED, check_number, promoted
-from .expression import Node, apply, leaf
-from .functions import Axes, axes_of, checking, public, result, tensor
-from .tensor import METHODS, Number, Tensor
-from .variables import extents, largest, named
+from .dtypes import Number, check_number, int64, promoted
+from .expression import Node, apply
+from .functions import Axes, astype, axes_of, public, result, tensor, where
+from .tensor import METHODS, Tensor
+from .variables import extents
 
 
 @public
@@ -59,7 +60,7 @@ def broadcast_shape(*shapes: Sequence[Extent]) -> tuple[Extent, ...]:
 
 
 @public
-def expand_dims(x: Tensor, /, *, axis: int = 0) -> Tensor:
+def expand_dims(x: Tensor, /, axis: int = 0) -> Tensor:
     """A new axis of extent 1."""
     (at,) = axes_of(axis, len(tensor(x, name="expand_dims").shape) + 1)
     return reshape(x, (*x.shape[:at], 1, *x.shape[at:]))
@@ -149,12 +150,13 @@ def roll(x: Tensor, /, shift: int | Sequence[int], *, axis: Axes = None) -> Tens
 
 @public
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Each element so many times in a row."""
-    if isinstance(repeats, Tensor):
-        raise TypeError("repeat takes one number: the shape must not depend on a tensor's elements")
+    """Each element so many times in a row; numbers in a tensor are computed now, to know the shape."""
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
     (dim,) = axes_of(axis, x.ndim)
+    if isinstance(repeats, Tensor):
+        places = np.arange(int(x.shape[dim]))
+        return take(x, computed(np.repeat, places, astype(repeats, int64)), axis=dim)
     before, after = x.shape[: dim + 1], x.shape[dim + 1 :]
     wide = broadcast_to(reshape(x, (*before, 1, *after)), (*before, repeats, *after))
     return reshape(wide, (*before[:-1], before[-1] * repeats, *after))
@@ -191,15 +193,18 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     (dim,) = axes_of(0 if axis is None else axis, len(tensor(x, name="take").shape))
     if axis is None and x.ndim != 1:
         raise ValueError(f"take needs an axis of a tensor of {x.ndim} axes")
-    index = tensor(indices, "integral", "take")
+    index = cast(tensor(indices, "integral", "take"), int64)
     return Tensor.of(apply("index.Tensor", [x.node, (index,)], x.dtype, {"dim": dim}))
 
 
 @public
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
-    """At each position of `indices` the element of `x` that it names along the axis."""
-    index = Tensor.of(tensor(indices, "integral", "take_along_axis"))
+    """At each position of `indices` the element of `x` that it names along the axis, also from its end."""
+    index = Tensor.of(cast(tensor(indices, "integral", "take_along_axis"), int64))
     (dim,) = axes_of(axis, len(tensor(x, name="take_along_axis").shape))
+    properties = {"size": (), "fill_value": x.shape[dim], "dtype": int64}
+    extent = Tensor.of(apply("full.default", [], int64, properties))
+    index = where(index < 0, index + extent, index)
     if index.ndim != x.ndim:
         raise ValueError(f"take_along_axis: {index.ndim} axes of indices for one of {x.ndim}")
 
@@ -214,91 +219,4 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     return Tensor.of(apply("gather.default", [widened(x), widened(index)], x.dtype, {"dim": dim}))
 
 
-# --------------------------------------------------------------------------- x[…]
-
-
-def getitem(x: Tensor, key: Any) -> Tensor:
-    """Integers, slices, `...`, None, and neighbouring axes by tensors of integers."""
-    items = list(key) if isinstance(key, tuple) else [key]
-    used = sum(item is not None and item is not Ellipsis for item in items)
-    if used > x.ndim or sum(item is Ellipsis for item in items) > 1:
-        raise IndexError(f"{used} indices do not fit a tensor of {x.ndim} axes")
-    if not any(item is Ellipsis for item in items):
-        items.append(Ellipsis)
-    at = next(i for i, item in enumerate(items) if item is Ellipsis)
-    items[at : at + 1] = [slice(None)] * (x.ndim - used)
-    chosen = [i for i, item in enumerate(items) if isinstance(item, Tensor)]
-    if chosen:
-        return _indexed(x, items, chosen)
-    axis = 0
-    for item in items:
-        if item is None:
-            x = expand_dims(x, axis=axis)
-        elif isinstance(item, slice):
-            x = _sliced(x, axis, item)
-        else:
-            x = _selected(x, axis, item)
-            continue
-        axis += 1
-    return x
-
-
-def _selected(x: Tensor, axis: int, item: Any) -> Tensor:
-    try:
-        index = operator.index(item)
-    except TypeError:
-        raise IndexError(
-            f"an index is an integer, a slice, ..., None or a tensor of integers, not {item!r}"
-        ) from None
-    if isinstance(item, bool) or not -x.shape[axis] <= index < x.shape[axis]:
-        raise IndexError(f"index {item} is outside axis {axis} of extent {x.shape[axis]}")
-    return result("select.int", x.node, dim=axis, index=index)
-
-
-def _front(x: Tensor, axis: int, end: Size) -> Tensor:
-    """An axis up to a variable; of data, what a plan reads of them (`plans.py`)."""
-    if not (extent := x.shape[axis]) >= largest(end):
-        raise IndexError(
-            f"'{named([end])[0]}' may be {largest(end)}, axis {axis} has {extent} positions"
-        )
-    if x.node.array is None:
-        return narrow(x, axis, 0, end)
-    shape = (*x.shape[:axis], *named([end]), *x.shape[axis + 1 :])
-    return Tensor.of(leaf(x.node.array, x.dtype, shape))
-
-
-def _sliced(x: Tensor, axis: int, item: slice) -> Tensor:
-    if item == slice(None) or (item == slice(item.stop) and item.stop == x.shape[axis]):
-        return x
-    if isinstance(item.stop, Size) and item == slice(item.stop):
-        return _front(x, axis, item.stop)
-    if any(isinstance(n, Size) for n in (x.shape[axis], item.start, item.stop, item.step)):
-        raise IndexError(
-            f"of variables there is x[:n] only: axis {axis} of {list(x.shape)}[{item}]"
-        )
-    start, stop, step = item.indices(x.shape[axis])
-    count = len(range(start, stop, step))
-    if (start, count, step) == (0, x.shape[axis], 1):
-        return x
-    if step > 0:
-        return narrow(x, axis, start, start + (count - 1) * step + 1 if count else start, step)
-    low = start + (count - 1) * step if count else 0
-    return flip(narrow(x, axis, low, start + 1 if count else 0, -step), axis=axis)
-
-
-def _indexed(x: Tensor, items: Sequence[Any], chosen: Sequence[int]) -> Tensor:
-    """Neighbouring axes by tensors of integers, and the others by slices."""
-    first, last = chosen[0], chosen[-1] + 1
-    if len(chosen) != last - first or not all(isinstance(i, slice | Tensor) for i in items):
-        raise IndexError("with tensors as indices, of neighbouring axes, there can only be slices")
-    for axis, item in enumerate(items):
-        if isinstance(item, slice):
-            x = _sliced(x, axis, item)
-        elif item.dtype.kind != SIGNED:
-            raise IndexError(f"a tensor of {item.dtype} is no index; for a mask use where")
-    indices = tuple(items[i].node for i in chosen)
-    return Tensor.of(apply("index.Tensor", [x.node, indices], x.dtype, {"dim": first}))
-
-
-METHODS["getitem"] = checking(getitem, "x[…]")
 METHODS.update(permute=METHODS["permute_dims"], expand=METHODS["broadcast_to"])

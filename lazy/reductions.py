@@ -6,16 +6,27 @@ from typing import Any, Literal
 
 from .creation import full
 from .data import cast
-from .dtypes import FLOATING, SIGNED, DType, as_dtype, bool_, int64
+from .dtypes import (
+    FLOATING,
+    INTEGRAL,
+    SIGNED,
+    UNSIGNED,
+    DType,
+    Number,
+    as_dtype,
+    bool_,
+    int64,
+    uint64,
+)
 from .expression import apply
 from .functions import Axes, astype, axes_of, meet, public, result, tensor
 from .manipulation import concat, narrow, reshape
-from .tensor import Number, Tensor
+from .tensor import Tensor
 
 FOLDS = {
-    "max": ("amax.default", "numeric", "one element"),
-    "min": ("amin.default", "numeric", "one element"),
-    "mean": ("mean.dim", FLOATING, ""),
+    "max": ("amax.default", "real numeric", "one element"),
+    "min": ("amin.default", "real numeric", "one element"),
+    "mean": ("mean.dim", "floating", ""),
     "any": ("any.dims", "any", ""),
     "all": ("all.dims", "any", ""),
 }
@@ -26,12 +37,13 @@ def _fold(name: str, aten: str, kind: str, needed: str) -> Any:
     def function(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
         node = tensor(x, kind, name)
         axes = axes_of(axis, len(node.shape))
-        dtype = bool_ if name in ("any", "all") else node.dtype
+        if name in ("any", "all"):  # of bytes, ATen's are bytes
+            node = cast(node, bool_)
         if needed and 0 in (node.shape[each] for each in axes):
             raise ValueError(f"{name} of {list(node.shape)} over axes {list(axes)} needs {needed}")
         if not axes:
-            return Tensor.of(cast(node, dtype))
-        return result(aten, node, dtype, dim=axes, keepdim=keepdims)
+            return Tensor.of(node)
+        return result(aten, node, dim=axes, keepdim=keepdims)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name}` of the array API, which is ATen's `{aten}`."
@@ -43,25 +55,26 @@ for _name, _row in FOLDS.items():
 
 
 def _sum_dtype(x: Tensor, dtype: Any, name: str) -> DType:
-    """What sums and products are in: integers in int64, floats as they are, or as asked."""
+    """What sums and products are in: integers in 64 bits, floats as they are, or as asked."""
     node = tensor(x, "numeric", name)
     if dtype is not None:
         return as_dtype(dtype)
-    return int64 if node.dtype.kind == SIGNED else node.dtype
+    return {SIGNED: int64, UNSIGNED: uint64}.get(node.dtype.kind, node.dtype)
 
 
 @public
 def sum(x: Tensor, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum over axes; of integers in int64."""
+    """The sum over axes; of integers in int64 or uint64."""
     chosen, axes = _sum_dtype(x, dtype, "sum"), axes_of(axis, x.ndim)
     if not axes:
         return astype(x, chosen)
-    return result("sum.dim_IntList", x.node, chosen, dim=axes, keepdim=keepdims, dtype=chosen)
+    node = cast(x.node, chosen) if chosen.kind not in (FLOATING, SIGNED) else x.node
+    return result("sum.dim_IntList", node, chosen, dim=axes, keepdim=keepdims, dtype=chosen)
 
 
 @public
 def prod(x: Tensor, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The product over axes; of integers in int64."""
+    """The product over axes; of integers in int64 or uint64."""
     chosen, axes = _sum_dtype(x, dtype, "prod"), axes_of(axis, x.ndim)
     folded = astype(x, chosen)
     for axis in sorted(axes, reverse=True):
@@ -112,7 +125,7 @@ def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> 
 
 
 def _position(name: str, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
-    node = tensor(x, "numeric", name)
+    node = tensor(x, "real numeric", name)
     axes = axes_of(axis, len(node.shape))
     if 0 in (node.shape[each] for each in axes):
         raise ValueError(f"{name} of {list(node.shape)} needs one element")
@@ -133,7 +146,8 @@ def _cumulative(
         raise ValueError(f"{name} needs an axis of a tensor of {x.ndim} axes")
     (dim,) = axes_of(0 if axis is None else axis, x.ndim)
     aten = {"cumulative_sum": "cumsum.default", "cumulative_prod": "cumprod.default"}[name]
-    folded = result(aten, astype(x, chosen).node, dim=dim)
+    asked = chosen if chosen.kind in INTEGRAL else None  # else integers would be in int64
+    folded = result(aten, astype(x, chosen).node, dim=dim, dtype=asked)
     if not include_initial:
         return folded
     shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
@@ -178,7 +192,7 @@ def diff(
 
 
 def _sorted(name: str, x: Tensor, axis: int, descending: bool, index: int) -> Tensor:
-    node = tensor(x, "numeric", name)
+    node = tensor(x, "real numeric", name)
     (dim,) = axes_of(axis, len(node.shape))
     properties = {"stable": True, "dim": dim, "descending": descending}
     return Tensor.of(apply("sort.stable", [node], [node.dtype, int64], properties, index))
@@ -208,7 +222,7 @@ def searchsorted(
     sorter: Tensor | None = None,
 ) -> Tensor:
     """Where each element of x2 belongs in the sorted 1-d tensor x1."""
-    nodes = meet("searchsorted", "numeric", [x1, x2])
+    nodes = meet("searchsorted", "real numeric", [x1, x2])
     order = None if sorter is None else cast(tensor(sorter, "integral", "searchsorted"), int64)
     if x1.ndim != 1 or side not in ("left", "right"):
         raise ValueError("searchsorted takes a 1-d tensor, and side is 'left' or 'right'")

@@ -11,24 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from ..dialects.sizes import Extent
 from .data import node_of
-from .dtypes import DType, bfloat16, float32
+from .dtypes import INTEGRAL, DType, Number, bfloat16, float32
 from .expression import Node
 from .programs import realize_nodes
-
-Number: TypeAlias = bool | int | float
 
 METHODS: dict[str, Callable[..., Any]] = {}
 """The functions that are methods and operators; `functions.py` and `neural.py` enter theirs."""
 
-NAMESPACES: dict[str, Any] = {}
-"""What `__array_namespace__` gives; `namespace.py` enters it."""
+VERSION = "2024.12"
+"""The version of the array API standard that `deplo.array_api` has."""
 
 
 def _operator(name: str) -> Any:
@@ -36,7 +35,9 @@ def _operator(name: str) -> Any:
 
     def method(self: Tensor, *others: Any) -> Any:
         for other in others:
-            if not isinstance(other, Tensor | bool | int | float):
+            if other is None:
+                return NotImplemented  # nothing is equal to it, and there is no order
+            if not isinstance(other, Tensor | Number):
                 what = f"{type(other).__module__}.{type(other).__name__}"
                 raise TypeError(f"{name}: {what} is no deplo.Tensor, make one of it")
         return METHODS[name](self, *others)
@@ -48,7 +49,7 @@ def _reflected(name: str) -> Any:
     """The operator with the operands the other way round."""
 
     def method(self: Tensor, other: Any) -> Any:
-        if not isinstance(other, bool | int | float):
+        if not isinstance(other, Number):
             return _operator(name)(self, other)  # which says why not
         return METHODS[name](other, self)
 
@@ -135,7 +136,7 @@ class Tensor:
             raise TypeError("numpy has no bfloat16: ask for astype(float32)")
         self.realize()
         assert self.node.array is not None
-        return self.node.array
+        return self.dtype.shown(self.node.array)
 
     def item(self) -> Number:
         """Its only element as a Python number."""
@@ -149,35 +150,45 @@ class Tensor:
         """Its elements in nested lists."""
         return _printable(self).numpy().tolist()
 
-    def _number(self, kinds: str) -> Number:
+    def _number(self) -> Any:
         if self.ndim:
             raise TypeError(
                 f"only a tensor without axes is a number, not one of {list(self.shape)}"
             )
-        if kinds not in self.dtype.kind and kinds != "any":
-            raise TypeError(f"an index is an integer, not {self.dtype}")
         return self.item()
 
     def __bool__(self) -> bool:
-        return bool(self._number("any"))
+        return bool(self._number())
 
     def __int__(self) -> int:
-        return int(self._number("any"))
+        return int(self._number())
 
     def __float__(self) -> float:
-        return float(self._number("any"))
+        return float(self._number())
 
     def __complex__(self) -> complex:
-        return complex(self._number("any"))
+        return complex(self._number())
 
     def __index__(self) -> int:
-        return int(self._number("integer"))
+        if self.dtype.kind not in INTEGRAL:
+            raise TypeError(f"an index is an integer, not {self.dtype}")
+        return int(self._number())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.numpy().__dlpack__(**options)
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+        asked = {name: value for name, value in options.items() if value is not None}
+        array: Any = self.numpy()
+        return array.__dlpack__(stream=stream, **asked)
 
     def __dlpack_device__(self) -> tuple[Any, Any]:
         return (1, 0)  # kDLCPU
@@ -189,9 +200,9 @@ class Tensor:
     # ---- operators
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        if api_version not in (None, *NAMESPACES):
-            raise ValueError(f"there is array API {', '.join(NAMESPACES)}, not {api_version}")
-        return next(iter(NAMESPACES.values()))
+        if api_version not in (None, VERSION):
+            raise ValueError(f"there is array API {VERSION}, not {api_version}")
+        return import_module("..array_api", __package__)
 
     def __getattr__(self, name: str) -> Any:
         if name in METHODS:
@@ -200,6 +211,10 @@ class Tensor:
 
     def __getitem__(self, key: Any) -> Tensor:
         return METHODS["getitem"](self, key)
+
+    def __setitem__(self, key: Any, value: Tensor | Number) -> None:
+        """Become the tensor with other elements at some positions; what was made of it before stays."""
+        self.node = METHODS["setitem"](self, key, value).node
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter(METHODS["unstack"](self))
@@ -223,7 +238,7 @@ class Tensor:
     __floordiv__, __rfloordiv__ = _operator("floor_divide"), _reflected("floor_divide")
     __mod__, __rmod__ = _operator("remainder"), _reflected("remainder")
     __pow__, __rpow__ = _operator("pow"), _reflected("pow")
-    __matmul__ = _operator("matmul")
+    __matmul__, __rmatmul__ = _operator("matmul"), _reflected("matmul")
     __and__ = __rand__ = _operator("bitwise_and")
     __or__ = __ror__ = _operator("bitwise_or")
     __xor__ = __rxor__ = _operator("bitwise_xor")

@@ -8,15 +8,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from ..dialects.scalars import ui8
 from ..lazy import dtypes
-from ..lazy.dtypes import FLOATING, SIGNED, DType
+from ..lazy.dtypes import FLOATING, INTEGRAL, DType, uint8
 from .rules import Refused
-
-UNSIGNED = "unsigned integer"
-
-uint8 = DType("uint8", UNSIGNED, 8, ui8)
-"""Lazy tensors have no dtype of unsigned bytes; Torch IR does."""
 
 BY_ONNX: dict[int, DType] = {
     TensorProto.BOOL: dtypes.bool_,
@@ -67,4 +61,4 @@ def is_float(dtype: DType) -> bool:
 
 def is_integer(dtype: DType) -> bool:
     """Whether elements are integers."""
-    return dtype.kind in (SIGNED, UNSIGNED)
+    return dtype.kind in INTEGRAL

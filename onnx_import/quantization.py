@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..dialects.sizes import Extent
-from ..lazy.dtypes import DType, float32, int8, int16, int32
+from ..lazy.dtypes import DType, float32, int8, int16, int32, uint8
 from ..lazy.expression import Node
 from .building import (
     add,
@@ -22,7 +22,7 @@ from .building import (
     sub,
     unary,
 )
-from .dtypes import dtype_of, uint8
+from .dtypes import dtype_of
 from .linear import columns, less_zero
 from .rules import Call, Refused, rule
 from .windows import convolution_integer

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import strategies as st
-from lazy_oracle import FLOATS, INTEGERS, SPECIAL, quiet
+from lazy_oracle import FLOATS, SPECIAL, UNSIGNED, WHOLE, quiet
 
+import deplo.array_api as xp
 from deplo.errors import DeploError
 from deplo.lazy import Tensor, realize
-from deplo.lazy import array_api as xp
 from deplo.lazy.functions import ELEMENTWISE, PREDICATES, UNARY
 
 EXTENTS = (0, 1, 1, 2, 3, 5, 7, 11)
@@ -27,11 +27,13 @@ HALVES = ("bfloat16", "float16")
 ALL_FLOATS = ("bfloat16", *FLOATS)
 KINDS = {
     "bool": ("bool",),
-    "integral": INTEGERS,
-    "integral or bool": ("bool", *INTEGERS),
+    "integral": WHOLE,
+    "integral or bool": ("bool", *WHOLE),
     "real floating": ALL_FLOATS,
-    "numeric": (*INTEGERS, *ALL_FLOATS),
-    "any": ("bool", *INTEGERS, *ALL_FLOATS),
+    "floating": ALL_FLOATS,
+    "real numeric": (*WHOLE, *ALL_FLOATS),
+    "numeric": (*WHOLE, *ALL_FLOATS),
+    "any": ("bool", *WHOLE, *ALL_FLOATS),
 }
 
 
@@ -65,11 +67,11 @@ def drawn(rng, shape, dtype, special):
     """Elements of a dtype."""
     if dtype == "bool":
         return rng.random(shape) < 0.5
-    if dtype in INTEGERS:
-        values = rng.integers(-9, 10, shape)
+    if dtype in WHOLE:
+        values = rng.integers(-9, 10, shape).astype(dtype)
         limits = np.iinfo(dtype)
-        wild = rng.choice([limits.min, limits.max, limits.min + 1, 100], shape)
-        return np.where(rng.random(shape) < 0.1 * special, wild, values).astype(dtype)
+        wild = np.array([limits.min, limits.max, limits.min + 1, 100], dtype)
+        return np.where(rng.random(shape) < 0.1 * special, rng.choice(wild, shape), values)
     values = rng.random(shape) * 4 - 2
     values = np.where(rng.random(shape) < 0.2 * special, rng.choice(SPECIAL, shape), values)
     return rounded(values, dtype)
@@ -165,6 +167,11 @@ def wide(array, dtype):
     return array.astype(np.float64) if dtype in ALL_FLOATS else array
 
 
+def widest(dtype):
+    """The dtype in which integers are summed."""
+    return "uint64" if dtype in UNSIGNED else "int64"
+
+
 # --------------------------------------------------------------------------- families
 
 COMPOSED = {
@@ -189,7 +196,7 @@ def elementwise(draw):
     name = draw.pick(list(NAMES))
     dtypes = KINDS[NAMES[name]]
     if name in EXACT:
-        dtypes = [d for d in dtypes if d not in ("float64", "bfloat16")]
+        dtypes = [d for d in dtypes if d != "bfloat16"]
     dtype, shape = draw.pick(dtypes), draw.shape()
     x, a = draw.tensor(shape, dtype)
     tensors, arrays = [x], [a]
@@ -199,7 +206,7 @@ def elementwise(draw):
             y, b = draw.tensor(other, dtype, special=False)
             bits = np.iinfo(dtype).bits
             y, b = abs(y) % min(bits, 8), np.abs(b) % min(bits, 8)
-        elif name in EXACT and dtype in INTEGERS:
+        elif name in EXACT and dtype in WHOLE:
             y, b = draw.tensor(other, dtype)
             y, b = xp.where(y == 0, 3, y), np.where(b == 0, np.array(3, dtype), b)
         else:
@@ -218,9 +225,19 @@ def elementwise(draw):
     return Case(name, getattr(xp, name)(*tensors), expected, result, scale)
 
 
+def divided(a, b):
+    """a / b of floats, and nothing of integers."""
+    return np.divide(a, b) if a.dtype.kind == "f" else np.zeros_like(a)
+
+
 def numpys(name):
-    """numpy's function of a name, but that -0.0 is less than 0.0, where numpy gives either."""
+    """numpy's function of a name, but that -0.0 is less than 0.0, where numpy gives either.
+
+    The standard's quotients of infinities are not rounded.
+    """
     function = getattr(np, name)
+    if name == "floor_divide":
+        return lambda a, b: np.where(np.isinf(a) ^ np.isinf(b), divided(a, b), function(a, b))
     if name not in ("maximum", "minimum"):
         return function
 
@@ -241,11 +258,11 @@ def numbers(draw):
     name = draw.pick(
         ["add", "subtract", "multiply", "maximum", "minimum", "less", "equal", "where"]
     )
-    dtype, shape = draw.pick((*INTEGERS, *ALL_FLOATS)), draw.shape()
+    dtype, shape = draw.pick((*WHOLE, *ALL_FLOATS)), draw.shape()
     x, a = draw.tensor(shape, dtype)
     number = (
-        draw.pick((0, 1, -3, 7))
-        if dtype in INTEGERS
+        draw.pick((0, 1, 3, 7) if dtype in UNSIGNED else (0, 1, -3, 7))
+        if dtype in WHOLE
         else draw.pick((0, -0.0, 0.5, -2.25, math.inf))
     )
     value = np.asarray(number, a.dtype)
@@ -266,8 +283,10 @@ def numbers(draw):
 def casts(draw):
     source, target = draw.pick(KINDS["any"]), draw.pick(KINDS["any"])
     x, a = draw.tensor(draw.shape(), source)
-    if source in ALL_FLOATS and target in INTEGERS:  # what has no integer is anything
+    if source in ALL_FLOATS and target in WHOLE:  # what has no integer is anything
         x, a = xp.where(abs(x) < 3, x, 2.0), np.where(np.abs(a) < 3, a, 2).astype(a.dtype)
+        if target in UNSIGNED:
+            x, a = abs(x), np.abs(a)
     expected = rounded(a, target) if target in ALL_FLOATS else a.astype(target)
     return Case(f"astype {source} {target}", x.astype(target), expected, target, steps=1)
 
@@ -348,8 +367,9 @@ def _indexed(draw, x, a, axis):
 
 
 def _clip(draw, x, a, axis):
-    low, high = a.dtype.type(-1), a.dtype.type(2)
-    return None if a.dtype == bool else (xp.clip(x, -1, 2), np.clip(a, low, high))
+    low = 1 if a.dtype.kind == "u" else -1
+    bounds = a.dtype.type(low), a.dtype.type(2)
+    return None if a.dtype == bool else (xp.clip(x, low, 2), np.clip(a, *bounds))
 
 
 def _diff(draw, x, a, axis):
@@ -444,8 +464,8 @@ def reductions(draw):
         return Case(name, got, expected, "bool" if name in ("any", "all") else "int64")
     exact = wide(a, dtype)
     expected = np.asarray(getattr(np, name)(exact, **given))
-    if dtype in INTEGERS:
-        expected = expected.astype(dtype if name in ("max", "min") else "int64")
+    if dtype in WHOLE:
+        expected = expected.astype(dtype if name in ("max", "min") else widest(dtype))
         return Case(name, got, expected, str(expected.dtype))
     size = np.nan_to_num(np.abs(exact), nan=0, posinf=0)
     scales = {
@@ -483,10 +503,9 @@ def ordered(draw):
             name, xp.searchsorted(tensor, x, side=side), np.searchsorted(bounds, a, side), "int64"
         )
     function = np.cumsum if name == "cumulative_sum" else np.cumprod
-    if dtype in INTEGERS:
-        return Case(
-            name, getattr(xp, name)(x, axis=axis), function(a, axis, dtype="int64"), "int64"
-        )
+    if dtype in WHOLE:
+        kind = widest(dtype)
+        return Case(name, getattr(xp, name)(x, axis=axis), function(a, axis, dtype=kind), kind)
     expected = function(exact, axis)
     size = np.nan_to_num(np.abs(exact), nan=0, posinf=0)
     scale = np.cumsum(size, axis) if name == "cumulative_sum" else np.abs(np.nan_to_num(expected))
@@ -516,7 +535,7 @@ def products(draw):
     (x, a), (y, b) = (draw.tensor(shape, dtype) for shape in shapes[name])
     function = PRODUCTS[name]
     expected = np.asarray(function(np, wide(a, dtype), wide(b, dtype)))
-    if dtype in INTEGERS:
+    if dtype in WHOLE:
         return Case(name, function(xp, x, y), expected.astype(dtype), dtype)
     sizes = [np.nan_to_num(np.abs(wide(each, dtype)), nan=0, posinf=0) for each in (a, b)]
     scale = np.asarray(function(np, *sizes)) * max(m * k, 1)
@@ -575,7 +594,7 @@ def neural(draw):
     return Case(name, got, rounded(expected, dtype), dtype, scale, signed_zeros=False)
 
 
-FILLS = {**dict.fromkeys(INTEGERS, (0, 1, 5)), "bool": (True, False)}
+FILLS = {**dict.fromkeys(WHOLE, (0, 1, 5)), "bool": (True, False)}
 
 
 def _meshgrid(draw, x, a):

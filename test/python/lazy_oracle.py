@@ -11,6 +11,8 @@ from deplo.lazy.dtypes import as_dtype
 
 FLOATS = ("float16", "float32", "float64")
 INTEGERS = ("int8", "int16", "int32", "int64")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+WHOLE = (*INTEGERS, *UNSIGNED)
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -3.5, np.inf, -np.inf, np.nan)
 SHAPES = st.lists(st.sampled_from([0, 1, 2, 3, 5, 7]), max_size=3).map(tuple)
 
@@ -19,7 +21,7 @@ def array(rng, shape, dtype, special=True):
     """Elements of a dtype: some of the values that tell implementations apart, the others small."""
     if dtype == "bool":
         return rng.random(shape) < 0.5
-    if dtype in INTEGERS:
+    if dtype in WHOLE:
         return rng.integers(-9, 9, shape).astype(dtype)
     values = (rng.random(shape) * 4 - 2).astype(dtype)
     if special:

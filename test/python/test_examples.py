@@ -12,9 +12,9 @@ from torch.nn import functional
 from xdsl.dialects.builtin import StringAttr
 
 import deplo
+import deplo.array_api as xp
 from deplo import Tensor
 from deplo.dialects.loop import KernelOp
-from deplo.lazy import array_api as xp
 
 EXAMPLE = ROOT / "examples" / "transformer.py"
 
@@ -184,6 +184,6 @@ def test_programs_that_differ_in_a_number_are_not_the_same():
 
 
 def test_the_namespace_needs_no_tensor_first():
-    code = "import deplo; print(deplo.lazy.array_api.arange(3).tolist())"
+    code = "import deplo; print(deplo.array_api.arange(3).tolist())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[0, 1, 2]\n"

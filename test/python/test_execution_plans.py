@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import deplo
+import deplo.array_api as xp
 from deplo import Tensor, UsageError, Variable, execution
-from deplo.lazy import array_api as xp
 from deplo.runtime import cpu
 
 

@@ -8,20 +8,22 @@ import pytest
 import torch
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from lazy_oracle import FLOATS, INTEGERS, SHAPES, agree, array, quiet
+from lazy_oracle import FLOATS, SHAPES, WHOLE, agree, array, quiet
 
 import deplo
+import deplo.array_api as xp
 from deplo import Tensor
-from deplo.lazy import array_api as xp
 from deplo.lazy.functions import ELEMENTWISE, UNARY
 
 KINDS = {
     "bool": ("bool",),
-    "integral": INTEGERS,
-    "integral or bool": ("bool", *INTEGERS),
+    "integral": WHOLE,
+    "integral or bool": ("bool", *WHOLE),
     "real floating": FLOATS,
-    "numeric": (*INTEGERS, *FLOATS),
-    "any": ("bool", *INTEGERS, *FLOATS),
+    "floating": FLOATS,
+    "real numeric": (*WHOLE, *FLOATS),
+    "numeric": (*WHOLE, *FLOATS),
+    "any": ("bool", *WHOLE, *FLOATS),
 }
 COMPOSED = {
     "integral": ("floor_divide", "remainder"),
@@ -31,7 +33,7 @@ COMPOSED = {
 ONE = UNARY | {"square", "sign", "isfinite", "positive", "reciprocal"}
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", *FLOATS])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "uint16", "uint64", *FLOATS])
 @quiet
 def test_element_wise_functions(dtype):
     rng = np.random.default_rng(0)
@@ -39,18 +41,16 @@ def test_element_wise_functions(dtype):
     nonzero = np.where(b == 0, 1, b).astype(dtype)
     names = [(n, kind) for n, (_, kind) in ELEMENTWISE.items()]
     names += [(name, kind) for kind, several in COMPOSED.items() for name in several]
-    names += [(n, "real floating") for n in COMPOSED["integral"] if dtype in FLOATS[:2]]
+    names += [(n, "real floating") for n in COMPOSED["integral"]]
     pairs = []
     for name, kind in names:
-        if dtype not in KINDS[kind] and (
-            name not in COMPOSED["integral"] or dtype not in FLOATS[:2]
-        ):
+        if dtype not in KINDS[kind]:
             continue
         right = np.abs(b) % 7 if "shift" in name else b
-        if dtype in INTEGERS and name in COMPOSED["integral"]:
+        if dtype in WHOLE and name in COMPOSED["integral"]:
             right = nonzero
         operands = (a,) if name in ONE else (a, right)
-        function = getattr(np, name)
+        function = lazy_cases.numpys(name)
         pairs.append((name, getattr(xp, name)(*map(Tensor, operands)), function(*operands)))
     agree(pairs)
 
@@ -447,11 +447,9 @@ def test_a_model_has_the_kernels_of_its_twin_in_pytorch():
         (
             lambda x, i: xp.sqrt(i),
             TypeError,
-            "sqrt takes tensors of real floating dtypes, not int64",
+            "sqrt takes tensors of floating dtypes, not int64",
         ),
-        (lambda x, i: i / i, TypeError, "divide takes tensors of real floating"),
-        (lambda x, i: i**i, TypeError, "pow raises integers to a Python number"),
-        (lambda x, i: x.astype("float64") % 2.0, TypeError, "remainder is not given on float64"),
+        (lambda x, i: i / i, TypeError, "divide takes tensors of floating"),
         (lambda x, i: xp.add(1, 2), TypeError, "add takes at least one deplo.Tensor"),
         (lambda x, i: xp.exp([1.0]), TypeError, "takes deplo.Tensors, not list"),
         (lambda x, i: x + xp.zeros(2), ValueError, "add: shapes .* do not broadcast"),
@@ -461,9 +459,7 @@ def test_a_model_has_the_kernels_of_its_twin_in_pytorch():
         (lambda x, i: xp.zeros((0, 2)).max(axis=0), ValueError, "max of .* needs one element"),
         (lambda x, i: x[3], IndexError, "index 3 is outside axis 0 of extent 3"),
         (lambda x, i: x[0, 0], IndexError, "2 indices do not fit"),
-        (lambda x, i: x[x > 0], IndexError, "for a mask use where"),
         (lambda x, i: x[1.5], IndexError, "not 1.5"),
-        (lambda x, i: x.repeat(i), TypeError, "must not depend"),
         (lambda x, i: x @ xp.zeros(4), ValueError, "matmul: cannot multiply"),
         (lambda x, i: x.nothing, AttributeError, "has no 'nothing'"),
         (lambda x, i: x.to_device("gpu"), ValueError, "computed on the CPU"),

@@ -5,7 +5,7 @@ import pytest
 from lazy_oracle import quiet
 
 import deplo
-from deplo.lazy import array_api as xp
+import deplo.array_api as xp
 from deplo.lazy import random
 
 SIZE = 1 << 16

@@ -10,10 +10,10 @@ import pytest
 import torch
 from lazy_oracle import agree, lazily
 
+import deplo.array_api as xp
 from deplo import Tensor
-from deplo.lazy import array_api as xp
 from deplo.lazy import expression, prepare, realize
-from deplo.lazy.namespace import ABSENT, VERSION
+from deplo.lazy.tensor import VERSION
 
 
 def nodes_of(*tensors):
@@ -183,12 +183,9 @@ def test_tensors_can_be_copied_and_pickled():
 
 def test_data_that_are_no_tensor_are_refused():
     for data, said in (
-        (np.zeros(2, np.uint8), "uint8 is no dtype"),
-        (np.zeros(2, complex), "complex128 is no dtype"),
+        (np.zeros(2, "m8[s]"), "timedelta64.* is no dtype"),
         ("text", "not of 'text'"),
         ([[1], [2, 3]], "not of one length"),
-        ([1 + 2j], "complex128"),
-        (2**63, "uint64"),
         ([2**70], "object"),
         (None, "not of None"),
     ):
@@ -196,8 +193,11 @@ def test_data_that_are_no_tensor_are_refused():
             Tensor(data)
     with pytest.raises(TypeError, match="Python floats, not int32"):
         Tensor([1.5], "int32")
-    with pytest.raises(OverflowError):
-        Tensor([300], "int8")
+    for wide, dtype in ((300, "int8"), (2**63, None), (-1, "uint8"), (2**64, "uint64")):
+        with pytest.raises((OverflowError, TypeError)):
+            Tensor([wide], dtype)
+    with pytest.raises(TypeError, match="Python complexs, not float32"):
+        Tensor([1j], "float32")
     with pytest.raises(ValueError, match="without a copy"):
         xp.asarray([1], copy=False)
 
@@ -223,23 +223,14 @@ diff
 """The names of array API 2024.12, without its extensions."""
 
 
-def test_the_namespace_has_each_name_of_the_standard_or_says_why_not():
+def test_the_namespace_has_each_name_of_the_standard():
     space = Tensor([1]).__array_namespace__(api_version=VERSION)
     assert space is xp
-    assert {name for name in STANDARD if not hasattr(space, name)} == set(ABSENT)
-    with pytest.raises(AttributeError, match="depend on elements"):
-        _ = space.nonzero
+    assert [name for name in STANDARD if not hasattr(space, name)] == []
+    with pytest.raises(AttributeError, match="array_api has no 'nothing'"):
+        _ = space.nothing
     with pytest.raises(ValueError, match=r"array API 2024\.12, not 2099"):
         Tensor([1]).__array_namespace__(api_version="2099.12")
-
-
-def test_the_docs_list_what_is_absent(root):
-    page = (root / "docs" / "lazy-tensors.md").read_text()
-    rows: dict[str, list[str]] = {}
-    for name, why in ABSENT.items():
-        rows.setdefault(why, []).append(f"`{name}`")
-    table = "\n".join(f"| {', '.join(names)} | {why} |" for why, names in rows.items())
-    assert f"| name | because |\n|---|---|\n{table}\n" in page, table
 
 
 def test_torch_is_not_imported_unless_the_data_are_torch_s(python):
