@@ -24,6 +24,7 @@ from .errors import (
 if TYPE_CHECKING:
     from . import lazy
     from .execution import ExecutionPlan, Kernel
+    from .generation import generate
     from .lazy import Tensor, Variable, prepare
     from .onnx_import.entry import from_onnx
     from .program import Program, compile
@@ -33,6 +34,7 @@ _LAZY = {
     **{name: ".execution" for name in ("ExecutionPlan", "Kernel")},
     **{name: ".lazy" for name in ("Tensor", "Variable", "prepare")},
     "from_onnx": ".onnx_import.entry",
+    "generate": ".generation",
 }
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "Variable",
     "compile",
     "from_onnx",
+    "generate",
     "lazy",
     "prepare",
 ]
