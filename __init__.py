@@ -24,6 +24,7 @@ from .errors import (
 if TYPE_CHECKING:
     from . import array_api, lazy
     from .execution import ExecutionPlan, Kernel
+    from .generation import generate
     from .lazy import Tensor, Variable, prepare
     from .onnx_import.entry import from_onnx
     from .program import Program, compile
@@ -33,6 +34,7 @@ _LAZY = {
     **{name: ".execution" for name in ("ExecutionPlan", "Kernel")},
     **{name: ".lazy" for name in ("Tensor", "Variable", "prepare")},
     "from_onnx": ".onnx_import.entry",
+    "generate": ".generation",
 }
 
 __all__ = [
@@ -50,6 +52,7 @@ __all__ = [
     "array_api",
     "compile",
     "from_onnx",
+    "generate",
     "lazy",
     "prepare",
 ]

@@ -41,6 +41,7 @@ from .size_numbers import numbers_as_tensors
 from .size_one import dynamic_sizes
 from .sizes import Limits, Sizes
 from .strided_views import ReadInput, changed_inputs, permute_to_memory_order, read_inputs
+from .tensor_parts import with_parts
 from .updates import Update, Updated, mark_updates, updates_of, write
 from .view_outputs import Output, hidden_views, outputs_of, results_of, root_of
 
@@ -202,6 +203,8 @@ def capture(
     DeploError if torch.export cannot follow the program.
     """
     inputs = close_over(args, kwargs or {})
+    if isinstance(program, torch.nn.Module):
+        program = with_parts(program)
     if not isinstance(program, torch.nn.Module):
         module: torch.nn.Module = FunctionModule(with_closed_over(program, inputs.closed_over))
     elif inputs.closed_over:

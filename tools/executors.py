@@ -31,6 +31,7 @@ from ..frontend.capture import Captured
 from ..frontend.complex_graphs import parts_of
 from ..frontend.dtypes import DTYPES
 from ..frontend.sources import Program as Source
+from ..frontend.tensor_parts import with_parts
 from ..interpreter.execute import main_function
 from ..runtime.arrays import TORCH_DTYPES, torch_library
 from ..runtime.calls import bind
@@ -180,7 +181,7 @@ def _run_eager(
     try:
         with torch.no_grad():
             if isinstance(program, torch.nn.Module):
-                result = functional_call(program, held, args, kwargs, tie_weights=False)
+                result = functional_call(with_parts(program), held, args, kwargs, tie_weights=False)
             else:
                 result = program(*args, **kwargs)
     except (RuntimeError, IndexError) as error:
