@@ -69,7 +69,7 @@ def name_of(op: Operation, *, scales: bool) -> str | None:
     is_f32 = isinstance(type, Float32Type)
     if name not in (_OF_F32 if is_f32 else _OF_BOTH):
         return f"{name}f" if is_f32 else name
-    if is_f32 and is_added_to_one(op):
+    if is_added_to_one(op):
         return library_name(name, type, "plus_one")
     if is_f32 and AT_MOST_ZERO in op.attributes:
         return library_name(name, type, "nonpositive")
@@ -77,11 +77,13 @@ def name_of(op: Operation, *, scales: bool) -> str | None:
 
 
 def is_added_to_one(op: Operation) -> bool:
-    """Whether `op` is erf or tanh and every use of it adds 1, as in GELU and the normal distribution.
+    """Whether `op` is erf or tanh of f32 and every use of it adds 1, as in GELU and the normal distribution.
 
     The sum of 1 and a rounded erf(x) loses the digits below the last one of 1: at x = -3.9, all of them.
     """
-    uses = list(op.results[0].uses) if isinstance(op, math.ErfOp | math.TanhOp) else []
+    if not isinstance(op, math.ErfOp | math.TanhOp) or not isinstance(op.result.type, Float32Type):
+        return False
+    uses = list(op.result.uses)
     return bool(uses) and all(_adds_one(use.operation) for use in uses)
 
 

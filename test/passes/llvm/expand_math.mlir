@@ -52,6 +52,20 @@ func.func @added_to_one(%x: f32) -> (f32, f32, f32) {
 
 // -----
 
+// Of f64 there is no such function: the sum stays.
+// CHECK-LABEL: func.func @sum_of_f64
+// CHECK:         %e = func.call @deplo_erf_f64(%x) : (f64) -> f64
+// CHECK-NEXT:    %y = arith.addf %e, %one : f64
+// CHECK-NEXT:    func.return %y
+func.func @sum_of_f64(%x: f64) -> f64 {
+  %one = arith.constant 1.0 : f64
+  %e = math.erf %x : f64
+  %y = arith.addf %e, %one : f64
+  func.return %y : f64
+}
+
+// -----
+
 // REMARK: remark: expand-math: calls: expanded 1 math.powf, 2 math.sin, 1 math.sinh
 // CHECK:       func.func private @sinf(f32) -> f32
 // CHECK:       func.func private @pow(f64, f64) -> f64
