@@ -229,8 +229,8 @@ def test_a_wrong_result_is_a_wrong_case():
         if not got.size:
             continue
         other = got.copy()
-        other.flat[0] = ~other.flat[0] if got.dtype.kind in "bi" else other.flat[0] + 1
-        if got.dtype.kind in "bi" or np.isfinite(got.flat[0]):
+        other.flat[0] = ~other.flat[0] if got.dtype.kind in "biu" else other.flat[0] + 1
+        if got.dtype.kind in "biu" or np.isfinite(got.flat[0]):
             assert lazy_cases.judge(case, other) is not None, case.name
         if got.dtype.kind == "f" and not np.isnan(got.flat[0]):
             other.flat[0] = np.nan

@@ -53,11 +53,11 @@ func.func @added_to_one(%x: f32) -> (f32, f32, f32) {
 // -----
 
 // Of f64 there is no such function: the sum stays.
-// CHECK-LABEL: func.func @wide_added_to_one
+// CHECK-LABEL: func.func @sum_of_f64
 // CHECK:         %e = func.call @deplo_erf_f64(%x) : (f64) -> f64
 // CHECK-NEXT:    %y = arith.addf %e, %one : f64
 // CHECK-NEXT:    func.return %y
-func.func @wide_added_to_one(%x: f64) -> f64 {
+func.func @sum_of_f64(%x: f64) -> f64 {
   %one = arith.constant 1.0 : f64
   %e = math.erf %x : f64
   %y = arith.addf %e, %one : f64
