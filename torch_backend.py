@@ -54,6 +54,7 @@ from .frontend.numbers import with_numbers_carried
 from .frontend.scans import partition
 from .frontend.view_inputs import permuted, read_as_they_lie
 from .program import Program, choose_target
+from .runtime.sizes import Size
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 """The modes that `torch.compile` documents; deplo compiles alike in all of them."""
@@ -226,18 +227,51 @@ def _compile(
         _warn(told)
     if "graphs" in log_topics():
         _log_graph(graph, program, time.perf_counter() - started)
-    numbers, read = captured.numbers, captured.read
-    if numbers or read:
+    ones = functools.cache(lambda: _for_ones(fallback, graph, shares_memory=shares_memory))
+    places = _places_of_sizes(program)
+    if captured.numbers or captured.read or places:
         graph.recompile()  # for inputs that the program does not hold for
 
     def run(*given: Any) -> list[Any]:
         lying = permuted(given, orders)
+        is_sized = all(size.at(lying[at].shape[size.axis]) is not None for at, size in places)
+        chosen = program if is_sized else ones()
+        if chosen is None:
+            return graph.forward(*lying)
+        numbers, read = chosen.captured.numbers, chosen.captured.read
         inputs = with_numbers_carried(lying, numbers) if numbers else lying
         if inputs is None or not all(each.fits(lying) for each in read):
             return graph.forward(*lying)
-        return program.run_flat(inputs)
+        return chosen.run_flat(inputs)
 
     return make_boxed_func(run)
+
+
+def _for_ones(
+    fallback: Fallback, graph: torch.fx.GraphModule, *, shares_memory: bool
+) -> Program | None:
+    """The program of a graph for sizes that may be 1; None if there is none.
+
+    Dynamo's guards keep these from a graph that is for sizes from 2 on, unless they were dropped
+    (`torch.compiler.skip_all_guards_unsafe`, as vLLM does).
+    """
+    try:
+        captured = capture_graph(graph, fallback, shares_memory=shares_memory, from_one=True)
+        return Program(captured, choose_target("auto", captured))
+    except (UnsupportedOpError, UndecidedSize):
+        return None
+
+
+def _places_of_sizes(program: Program) -> list[tuple[int, Size]]:
+    """The inputs whose shapes say sizes of a program, by position; numbers say theirs themselves."""
+    captured = program.captured
+    numbers = {each.position for each in captured.numbers}
+    said = ((captured.arguments[s.argument], s) for s in program.plan.sizes if s.argument is not None)
+    return [
+        (argument.flat_index, size)
+        for argument, size in said
+        if argument.flat_index is not None and argument.flat_index not in numbers
+    ]
 
 
 def _log_graph(graph: torch.fx.GraphModule, program: Program, seconds: float) -> None:

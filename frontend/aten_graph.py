@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import torch
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from ..dialects.sizes import Extent
 from ..errors import UnsupportedOpError
@@ -22,7 +23,7 @@ from .prims import prims_as_aten
 from .random_numbers import draw_in_memory_order
 from .random_states import states_as_calls
 from .size_guards import shape_environment
-from .sizes import InputTensor, Limits, Refused, input_sizes
+from .sizes import TRACED_EXTENT, InputTensor, Limits, Refused, input_sizes
 from .updates import take_updates
 
 
@@ -51,10 +52,16 @@ def _constants(
     return found
 
 
-def _limits(graph: torch.fx.Graph) -> Limits:
-    """The range of each symbol; Dynamo checks it before each call."""
+def _limits(graph: torch.fx.Graph, *, from_one: bool) -> Limits:
+    """The range of each symbol, which Dynamo's guards check before each call; with `from_one`, 1 is in it."""
     environment = shape_environment(graph)
-    return {} if environment is None else environment.var_to_range
+    limits = {} if environment is None else environment.var_to_range
+    if not from_one:
+        return limits
+    return {
+        symbol: ValueRanges(1, values.upper) if values.lower == TRACED_EXTENT else values
+        for symbol, values in limits.items()
+    }
 
 
 def _shape(value: torch.Tensor, importer: Importer) -> tuple[Extent, ...]:
@@ -88,13 +95,19 @@ def _add_arguments(
 
 
 def capture_graph(
-    module: torch.fx.GraphModule, fallback: Fallback = "error", *, shares_memory: bool = False
+    module: torch.fx.GraphModule,
+    fallback: Fallback = "error",
+    *,
+    shares_memory: bool = False,
+    from_one: bool = False,
 ) -> Captured:
     """A graph as Torch IR; its placeholders become the arguments and what it returns the results.
 
     With `fallback="eager"` an operator that is not supported becomes a call of PyTorch. If results are to
     share the memory that they share in PyTorch, one that cannot be made as a view is not supported. What the
-    graph copies to its inputs are updates of the program. Raises UnsupportedOpError, which
+    graph copies to its inputs are updates of the program. With `from_one`, the program holds for sizes of 1,
+    too, where PyTorch traced the graph for sizes from 2 on: for those who drop Dynamo's guards, and so
+    answer for it that the graph is the same. Raises UnsupportedOpError, which
     lists everything that is not supported, and SeveralDevices for tensors that cannot be together. Leaves the
     graph module as it is.
     """
@@ -108,9 +121,10 @@ def capture_graph(
     updated = take_updates(graph)
     carriers = numbers_as_extents(graph)
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
-    limits = _limits(graph)
+    limits = _limits(graph, from_one=from_one)
     tensors = _tensors(placeholders, limits)
-    importer = importer_of(graph, input_sizes(tensors, (), limits), limits, fallback)
+    sizes = input_sizes(tensors, (), limits, limits if from_one else ())
+    importer = importer_of(graph, sizes, limits, fallback)
     constants = _constants(module, graph)
     arguments = _add_arguments(importer, placeholders, tensors, constants)
     hidden = "it is returned as a view of memory, of sizes that no input has"

@@ -25,6 +25,7 @@ from torch._higher_order_ops.scan import scan_op
 from .conditionals import COND, choose_results
 from .decompose import Parts, call_key, inputs_of, splice, trace_call
 from .decompositions import decompositions
+from .functional_calls import AUTO_FUNCTIONALIZED, functional_call
 from .importer import has_effect
 from .part_calls import LOOP
 from .recurrent import NETWORKS
@@ -50,6 +51,7 @@ MEANINGS: dict[Any, Callable[..., Any]] = {
     torch.ops.higher_order.flex_attention_backward: sdpa_dense_backward,
     torch.ops.higher_order.invoke_subgraph: _run,
     torch.ops.higher_order.map_impl: _map,
+    AUTO_FUNCTIONALIZED: functional_call,
     **{operator: partial(network, name) for operator, name in NETWORKS.items()},
 }
 """What computes the same as a call, in operators."""
