@@ -197,20 +197,17 @@ def capture(
     """Capture `program` as it runs on `args` and `kwargs`, whose shapes become fixed.
 
     But the extents that `dynamic_shapes` names, as torch.export takes it, become dynamic sizes.
-    A module is captured in the mode it is in: call `.eval()` first for inference. With
-    `fallback="eager"` an operator that is not supported becomes a call of PyTorch. Raises
-    UnsupportedOpError, which lists every operator, argument and dtype that is not supported, and
-    DeploError if torch.export cannot follow the program.
+    A module is captured in the mode it is in: call `.eval()` first for inference. With `fallback="eager"`
+    an operator that is not supported becomes a call of PyTorch. Raises UnsupportedOpError, which lists
+    every operator, argument and dtype that is not supported, and DeploError if export fails.
     """
     inputs = close_over(args, kwargs or {})
-    if isinstance(program, torch.nn.Module):
-        program = with_parts(program)
     if not isinstance(program, torch.nn.Module):
         module: torch.nn.Module = FunctionModule(with_closed_over(program, inputs.closed_over))
     elif inputs.closed_over:
-        module = ClosedOver(program, inputs.closed_over)
+        module = ClosedOver(with_parts(program), inputs.closed_over)
     else:
-        module = program
+        module = with_parts(program)
     check_plain(module, (inputs.args, inputs.kwargs))
     asked = asked_axes(module, inputs, dynamic_shapes)
 

@@ -334,8 +334,7 @@ class _KernelConversion:
             self.messages.append(message)
         here = op.parent
         assert here is not None
-        region = here.parent
-        following = op.next_op
+        region, following = here.parent, op.next_op
         assert region is not None
         assert following is not None
         passed = here.split_before(following)
