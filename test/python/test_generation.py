@@ -91,7 +91,7 @@ def in_eager(model: Any, tokens: torch.Tensor, kind: str, **options: Any) -> Any
     return model.generate(tokens, cache_implementation=cache, disable_compile=True, **options)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("family", "kind", "sampled"), CASES)
 def test_generate_compiles_prompts_and_steps_once(family: str, kind: Any, sampled: bool) -> None:
     """Prompts of other lengths and more tokens have the graphs that there are."""
@@ -116,7 +116,7 @@ def generated(family: str, kind: str, new: int, *, sampled: bool) -> tuple[Any, 
             del model.forward
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("family", "kind", "sampled"), CASES)
 def test_generate_of_transformers(family: str, kind: str, sampled: bool) -> None:
     assert_same_tokens(*generated(family, kind, FEW, sampled=sampled))
