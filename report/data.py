@@ -55,8 +55,7 @@ def report_data(
         notes.append(str(error))
     plan = hinted(program.plan, [*program.code.compiled_for[0].values()])
     sources = _Sources(program.code.module.walk())
-    names = {each.name: each for each in explained}
-    loops = _loop_kernels(road, list(names))
+    loops = _loop_kernels(road, [each.name for each in explained])
     measured = seconds or {}
     kernels = [
         {**_kernel(each, program, road, loops, rates), "measured_seconds": measured.get(each.name)}
