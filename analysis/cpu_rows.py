@@ -106,6 +106,8 @@ class RowProblem:
     """Whether that takes longer than reading: they fold more than once, divide, or convert what they read."""
     converts: bool = False
     """Whether they convert floats that they read."""
+    loads: int = 1
+    """Of an iteration of theirs, at most."""
     dynamic: bool = False
     """Whether the length of a row is a size."""
     window: int = 1
@@ -179,7 +181,9 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
             return RowChoices(grain, 0, width, interleave=1, rows=max(SIDE_BY_SIDE))
         return RowChoices(grain, 0, width)
     if _are_streams(problem, cpu):
-        count = 1 if problem.work < LONGEST_SWEPT else cpu.registers // 8
+        # What a vector of iterations loads takes half of the registers at most, if there are to be several.
+        one = problem.work < LONGEST_SWEPT or problem.loads > cpu.registers // 2
+        count = 1 if one else cpu.registers // 8
         return RowChoices(GRAIN, 0, width, interleave=count, rows=cpu.streams)
     if not problem.computes:
         if _gains_side_by_side(problem, cpu):

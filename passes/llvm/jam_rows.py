@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from xdsl.builder import Builder
 from xdsl.context import Context
@@ -40,7 +41,6 @@ from ...dialects.schedule import SCHEDULE_ATTRIBUTE, schedule_of
 from ..decisions import record
 from ..lower_loops import IndexConstants
 from .kernel_loops import NOT_CONCERNED, kernels_of
-from .loop_names import is_in
 
 D0, D1 = (AffineExpr.dimension(i) for i in range(2))
 
@@ -54,14 +54,13 @@ Values = dict[SSAValue, SSAValue]
 def why_not(loop: scf.ForOp) -> str | None:
     """Why iterations of a loop are no rows that can be computed side by side; None if they are."""
     block = loop.body.block
-    sweeps = [op for op in block.ops if isinstance(op, scf.ForOp)]
-    if loop.res or not sweeps:
+    if loop.res or not any(isinstance(op, scf.ForOp) for op in block.ops):
         return NOT_CONCERNED
-    for sweep in sweeps:
-        if any(is_in(bound, block) for bound in (sweep.lb, sweep.ub, sweep.step)):
+    for sweep in ops_of(block, scf.ForOp):
+        if any(_is_inside(bound, loop) for bound in (sweep.lb, sweep.ub, sweep.step)):
             return "a sweep's range depends on the row"
-        if any(isinstance(op, scf.ForOp) for op in ops_in(sweep.body)):
-            return "a sweep has loops of its own"
+        if not sweep.res and ops_of(sweep.body, scf.ForOp):
+            return "a sweep that folds nothing has loops of its own"
     for op in ops_in(block):
         known = isinstance(op, (*PLAIN, scf.ForOp, scf.IfOp, scf.YieldOp))
         known |= isinstance(op, llvm.InlineAsmOp) and op.has_side_effects is None
@@ -113,18 +112,27 @@ def jam(loop: scf.ForOp, count: int, constants: IndexConstants) -> None:
     for row in range(count):
         place = builder.insert(IndexOp(D0 + row, [body.args[0]])).result if row else body.args[0]
         copies.append({loop.body.block.args[0]: place})
-    for op in loop.body.block.ops:
-        if isinstance(op, scf.ForOp):
-            _sweep(builder, op, copies)
-        elif not isinstance(op, scf.YieldOp):
-            for values in copies:
-                builder.insert(op.clone(value_mapper=values))
+    _copy(builder, loop.body.block, copies)
     builder.insert(scf.YieldOp())
     loop.operands[0] = end
 
 
+def _copy(builder: Builder, block: Block, copies: list[Values]) -> None:
+    """Put what a block computes there, for all rows: of each row, what stands between two sweeps."""
+    ops = [op for op in block.ops if not isinstance(op, scf.YieldOp)]
+    for is_sweep, run in groupby(ops, lambda op: isinstance(op, scf.ForOp)):
+        group = list(run)
+        if is_sweep:
+            for sweep in group:
+                _sweep(builder, sweep, copies)
+            continue
+        for values in copies:
+            for op in group:
+                builder.insert(op.clone(value_mapper=values))
+
+
 def _sweep(builder: Builder, sweep: scf.ForOp, copies: list[Values]) -> None:
-    """One sweep over all rows."""
+    """One sweep over all rows, and those in it."""
     old = sweep.body.block
     start = [values.get(v, v) for values in copies for v in sweep.iter_args]
     body = Block(arg_types=[old.args[0].type, *(value.type for value in start)])
@@ -134,19 +142,15 @@ def _sweep(builder: Builder, sweep: scf.ForOp, copies: list[Values]) -> None:
     made.location = sweep.location
     made.attributes |= sweep.attributes
     builder.insert(made)
-    inside = Builder(InsertPoint.at_end(body))
-    yielded: list[SSAValue] = []
     width = len(sweep.res)
     for row, values in enumerate(copies):
         here = range(row * width, (row + 1) * width)
         values[old.args[0]] = body.args[0]
         values.update(zip(old.args[1:], (body.args[1 + i] for i in here), strict=True))
-        for op in old.ops:
-            if isinstance(op, scf.YieldOp):
-                yielded += [values.get(v, v) for v in op.operands]
-            else:
-                inside.insert(op.clone(value_mapper=values))
         values.update(zip(sweep.res, (made.res[i] for i in here), strict=True))
+    inside = Builder(InsertPoint.at_end(body))
+    _copy(inside, old, copies)
+    yielded = [values.get(v, v) for values in copies for v in sweep.body.block.last_op.operands]
     inside.insert(scf.YieldOp(*yielded))
 
 

@@ -30,7 +30,7 @@ from ...analysis.cpu_rows import RowProblem, choose_rows, misfit
 from ...analysis.launches import open_launches
 from ...analysis.windows import rows_overlap, window_elements
 from ...dialects.inside import ops_in, ops_of
-from ...dialects.loop import ForOp, KernelOp
+from ...dialects.loop import ForOp, KernelOp, LoadOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import shape_of
@@ -67,6 +67,7 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
         sweeps=len(sweeps),
         waits=_waits(sweeps),
         converts=_converts(sweeps),
+        loads=max((len(ops_of(sweep, LoadOp)) for sweep in sweeps), default=1),
         dynamic=any(not isinstance(sweep.extent.data, int) for sweep in sweeps),
         window=window_elements(launch) or 1,
         overlaps=rows_overlap(launch),
@@ -77,8 +78,8 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
 
 
 def _sweeps(launch: LaunchOp) -> list[ForOp]:
-    """The loops of a launch, one after the other; none if some stand in others or under a condition."""
-    loops = ops_of(launch, ForOp)
+    """The loops of a launch, one after the other; none if some stand under a condition."""
+    loops = [loop for loop in ops_of(launch, ForOp) if not isinstance(loop.parent_op(), ForOp)]
     return loops if all(loop.parent_op() is launch for loop in loops) else []
 
 

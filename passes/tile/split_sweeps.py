@@ -8,18 +8,20 @@
       loop.yield %m : f32
     }
 becomes
-    %s = loop.for %k_part = 0 to 16 reduce(add) -> f32 {
+    %s = loop.for %k_part = 0 to 4 reduce(add) -> f32 {
       %c = loop.for %k = 0 to 32 reduce(add) -> f32 {
-        ... %x[%k_part * 64 + %k] ... %p[%k_part * 32 + %k] ...
-        ... %x[%k_part * 64 + %k + 32] ... %p[%k_part * 32 + %k] ...
+        ... %x[%k_part * 256 + %k] ... %p[%k_part * 128 + %k] ...
+        ... %x[%k_part * 256 + %k + 32] ... %p[%k_part * 128 + %k] ...
         %both = arith.addf %m, %m_1 : f32
-        loop.yield %both : f32
-      } attributes {chunk}
+        ... %x[%k_part * 256 + %k + 64] ... %p[%k_part * 128 + %k + 32] ...
+        loop.yield %all : f32
+      }
       loop.yield %c : f32
     }
 
 So are weights of four bits read, of which two share a byte, and their scales, of which some columns share
 one: an iteration computes a contribution of each piece, under no condition, and neighbours are neighbours.
+It does so in several parts at once: at the end of each the elements of a vector are added up.
 
 Declined are sweeps with a loop in their body or a limit, those that fold weights, and those of which a
 quotient or a condition would be left. Where floats are added, the order changes.
@@ -120,9 +122,9 @@ def _split(sweep: ForOp) -> str:
             trial = _jammed(sweep, turn, pieces)
             if not _has_tests(trial):
                 _replace(sweep, trial)
-                return f"{counted(pieces, 'piece')} in an iteration{_part(trial)}"
+                return f"{counted(pieces, 'piece')} in an iteration{_part(trial, MOST_PIECES // pieces)}"
             _drop(trial)
-    return "" if turns else _part(sweep).removeprefix(", ")
+    return "" if turns else _part(sweep, MOST_PIECES).removeprefix(", ")
 
 
 def _has_tests(sweep: ForOp) -> bool:
@@ -186,16 +188,20 @@ def _drop(sweep: ForOp) -> None:
     sweep.erase()
 
 
-def _part(sweep: ForOp) -> str:
-    """Split a sweep in parts in which its counter is divided no more; says how, if that can be."""
+def _part(sweep: ForOp, most: int) -> str:
+    """Sweep so many parts at once, in which the counter is divided no more; says how, if that can be."""
     extent = sweep.extent.data
     assert isinstance(extent, int)
     for part in sorted({part for _, part in _parts(sweep)}, reverse=True):
         if SHORTEST <= part < extent and extent % part == 0 and _is_whole(sweep, part):
             name = sweep.induction_var.name_hint or "k"
-            # Each part has a sum of its own, so that none waits for the one before.
-            del chunk(sweep, part, (f"{name}_part", name)).attributes[CHUNK]
-            return f", parts of {part}"
+            count = next(n for n in range(most, 0, -1) if extent // part % n == 0)
+            several = _jammed(sweep, count * part, count)
+            _replace(sweep, several)
+            if extent > count * part:
+                # Each round has a sum of its own, so that none waits for the one before.
+                del chunk(several, part, (f"{name}_part", name)).attributes[CHUNK]
+            return f", {counted(count, 'part')} of {part} at once"
     return ""
 
 

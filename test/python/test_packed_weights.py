@@ -59,8 +59,21 @@ def test_one_row_takes_the_values_of_a_byte_in_one_iteration(layout):
     (told,) = [
         d.reason for d in compiled.compilation.decisions if d.pass_name == "split-sweeps" and d.fired
     ]
-    assert told == "2 pieces in an iteration, parts of 32"
+    assert told == "2 pieces in an iteration, 4 parts of 32 at once"
     text = compiled.ir("tile")
     assert "loop.test" not in text
     assert " mod " not in text
     assert "floordiv" not in text
+
+
+@pytest.mark.parametrize("results", [2, 4, 33])
+def test_rows_side_by_side_give_what_one_alone_gives(results):
+    program, given = linear("neighbours", 4, 32), arguments(4, 32, 1, results)
+    line = "k_linear_reduce: tileify,split-sweeps,hint{interleave=1 rows=4},bind{axis=j to=block}"
+    alone, jammed = (
+        deplo.compile(program, given, target="cpu", schedule=each)
+        for each in (line.replace(" rows=4", ""), line)
+    )
+    (told,) = [d.reason for d in jammed.compilation.decisions if d.pass_name == "jam-rows"]
+    assert told == "4 rows come side by side"
+    assert torch.equal(jammed(*given), alone(*given))

@@ -136,8 +136,20 @@ func.func @last(%x: memref<8x4xf32>, %y: memref<4xf32>, %block_begin: index, %bl
 
 // -----
 
-// Nested sweeps, and a word of the status that is written.
-// REMARK: remark: jam-rows: nested: declined: a sweep has loops of its own
+// A sweep in a sweep: both go over several rows. Elements that are sums of their own.
+// CHECK-LABEL: func.func @nested
+// CHECK:         scf.for %i
+// CHECK:           %[[s:.+]], %[[t:.+]] = scf.for %j = {{.*}} iter_args(%[[a:.+]] = %zero, %[[b:.+]] = %zero) -> (f32, f32) {
+// CHECK-NEXT:        %[[u:.+]], %[[v:.+]] = scf.for %k = {{.*}} iter_args(%{{.+}} = %[[a]], %{{.+}} = %[[b]]) -> (f32, f32) {
+// CHECK-NEXT:          loop.load %x[%i, %j, %k]
+// CHECK-NEXT:          arith.addf
+// CHECK-NEXT:          loop.load %x[%[[next:.+]], %j, %k]
+// CHECK-NEXT:          arith.addf
+// CHECK:             scf.yield %[[u]], %[[v]]
+// CHECK:           loop.store %[[s]], %y[%i]
+// CHECK-NEXT:      loop.store %[[t]], %y[%[[next]]]
+// REMARK: remark: jam-rows: nested: 2 rows come side by side
+// REMARK: remark: jam-rows: each: declined: a sweep that folds nothing has loops of its own; a sweep's range depends on the row
 // REMARK: remark: jam-rows: checked: declined: loop.assert may do more than compute
 func.func @nested(%x: memref<8x4x4xf32>, %y: memref<8xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<rows = 2>} {
   %c0 = arith.constant 0 : index
@@ -154,6 +166,23 @@ func.func @nested(%x: memref<8x4x4xf32>, %y: memref<8xf32>, %block_begin: index,
       scf.yield %t : f32
     }
     loop.store %s, %y[%i] : memref<8xf32>
+  }
+  func.return
+}
+func.func @each(%x: memref<8x4x4xf32>, %y: memref<8x4xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel, deplo.schedule = #tile.schedule<rows = 2>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %i = %block_begin to %block_end step %c1 {
+    scf.for %j = %c0 to %c4 step %c1 {
+      %t = scf.for %k = %c0 to %j step %c1 iter_args(%so_far = %zero) -> (f32) {
+        %p = loop.load %x[%i, %j, %k] : memref<8x4x4xf32>
+        %next = arith.addf %so_far, %p : f32
+        scf.yield %next : f32
+      }
+      loop.store %t, %y[%i, %j] : memref<8x4xf32>
+    }
   }
   func.return
 }

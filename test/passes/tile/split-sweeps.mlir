@@ -63,19 +63,24 @@ func.func @main(%x: tensor<64xf32>, %y: tensor<64xf32>) -> tensor<1xf32> {
 // -----
 
 // Columns of 32 share a scale.
-// REMARK: remark: split-sweeps: scaled: parts of 32
+// REMARK: remark: split-sweeps: scaled: 6 parts of 32 at once
 // CHECK-LABEL: loop.kernel @scaled
-// CHECK:         loop.for %k_part = 0 to 4 reduce(add) -> f32 {
+// CHECK:         loop.for %k_part = 0 to 3 reduce(add) -> f32 {
 // CHECK:           loop.for %k = 0 to 32 reduce(add) -> f32 {
-// CHECK-NEXT:        loop.load %x[%k_part * 32 + %k]
-// CHECK-NEXT:        loop.load %s[%k_part]
-func.func @main(%x: tensor<128xf32>, %s: tensor<4xf32>) -> tensor<1xf32> {
-  %z = loop.kernel @scaled(%x, %s) : (tensor<128xf32>, tensor<4xf32>) -> tensor<1xf32> {
-  ^bb0(%x_1: memref<128xf32>, %s_1: memref<4xf32>, %out: memref<1xf32>):
+// CHECK-NEXT:        loop.load %x[%k_part * 192 + %k]
+// CHECK-NEXT:        loop.load %s[%k_part * 6]
+// CHECK-NEXT:        arith.mulf
+// CHECK-NEXT:        loop.load %x[%k_part * 192 + %k + 32]
+// CHECK-NEXT:        loop.load %s[%k_part * 6 + 1]
+// CHECK-COUNT-5:     arith.addf
+// CHECK-NEXT:        loop.yield
+func.func @main(%x: tensor<576xf32>, %s: tensor<18xf32>) -> tensor<1xf32> {
+  %z = loop.kernel @scaled(%x, %s) : (tensor<576xf32>, tensor<18xf32>) -> tensor<1xf32> {
+  ^bb0(%x_1: memref<576xf32>, %s_1: memref<18xf32>, %out: memref<1xf32>):
     tile.launch (%i = 1 : block) {
-      %t = loop.for %k = 0 to 128 reduce(add) -> f32 {
-        %l = loop.load %x_1[%k] : memref<128xf32>
-        %r = loop.load %s_1[%k floordiv 32] : memref<4xf32>
+      %t = loop.for %k = 0 to 576 reduce(add) -> f32 {
+        %l = loop.load %x_1[%k] : memref<576xf32>
+        %r = loop.load %s_1[%k floordiv 32] : memref<18xf32>
         %v = arith.mulf %l, %r : f32
         loop.yield %v : f32
       }
@@ -88,15 +93,14 @@ func.func @main(%x: tensor<128xf32>, %s: tensor<4xf32>) -> tensor<1xf32> {
 // -----
 
 // Both at once: the halves of a row of 32, which share a scale.
-// REMARK: remark: split-sweeps: packed: 2 pieces in an iteration, parts of 16
+// REMARK: remark: split-sweeps: packed: 2 pieces in an iteration, 4 parts of 16 at once
 // CHECK-LABEL: loop.kernel @packed
-// CHECK:         loop.for %k_part = 0 to 4 reduce(add) -> f32 {
-// CHECK-NEXT:      loop.for %k = 0 to 16 reduce(add) -> f32 {
-// CHECK-NEXT:        loop.load %x[%k_part * 32 + %k]
-// CHECK-NEXT:        loop.load %s[%k_part]
-// CHECK-NEXT:        arith.mulf
-// CHECK-NEXT:        loop.load %y[%k_part * 16 + %k]
-// CHECK-NEXT:        loop.load %s[%k_part]
+// CHECK:         %t = loop.for %k = 0 to 16 reduce(add) -> f32 {
+// CHECK-NEXT:      loop.load %x[%k]
+// CHECK-NEXT:      loop.load %s[0]
+// CHECK-NEXT:      arith.mulf
+// CHECK-NEXT:      loop.load %y[%k]
+// CHECK-NEXT:      loop.load %s[0]
 func.func @main(%x: tensor<128xf32>, %y: tensor<64xf32>, %s: tensor<4xf32>) -> tensor<1xf32> {
   %z = loop.kernel @packed(%x, %y, %s) : (tensor<128xf32>, tensor<64xf32>, tensor<4xf32>) -> tensor<1xf32> {
   ^bb0(%x_1: memref<128xf32>, %y_1: memref<64xf32>, %s_1: memref<4xf32>, %out: memref<1xf32>):
