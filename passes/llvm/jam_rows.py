@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 
 from xdsl.builder import Builder
 from xdsl.context import Context
@@ -119,16 +118,17 @@ def jam(loop: scf.ForOp, count: int, constants: IndexConstants) -> None:
 
 def _copy(builder: Builder, block: Block, copies: list[Values]) -> None:
     """Put what a block computes there, for all rows: of each row, what stands between two sweeps."""
-    ops = [op for op in block.ops if not isinstance(op, scf.YieldOp)]
-    for is_sweep, run in groupby(ops, lambda op: isinstance(op, scf.ForOp)):
-        group = list(run)
-        if is_sweep:
-            for sweep in group:
-                _sweep(builder, sweep, copies)
+    between: list[Operation] = []
+    for op in block.ops:
+        if not isinstance(op, (scf.ForOp, scf.YieldOp)):
+            between.append(op)
             continue
         for values in copies:
-            for op in group:
-                builder.insert(op.clone(value_mapper=values))
+            for each in between:
+                builder.insert(each.clone(value_mapper=values))
+        between.clear()
+        if isinstance(op, scf.ForOp):
+            _sweep(builder, op, copies)
 
 
 def _sweep(builder: Builder, sweep: scf.ForOp, copies: list[Values]) -> None:
@@ -150,8 +150,8 @@ def _sweep(builder: Builder, sweep: scf.ForOp, copies: list[Values]) -> None:
         values.update(zip(sweep.res, (made.res[i] for i in here), strict=True))
     inside = Builder(InsertPoint.at_end(body))
     _copy(inside, old, copies)
-    yielded = [values.get(v, v) for values in copies for v in sweep.body.block.last_op.operands]
-    inside.insert(scf.YieldOp(*yielded))
+    (end,) = (op for op in old.ops if isinstance(op, scf.YieldOp))
+    inside.insert(scf.YieldOp(*(values.get(v, v) for values in copies for v in end.operands)))
 
 
 @dataclass(frozen=True)
