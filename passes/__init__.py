@@ -118,6 +118,7 @@ PASSES = {
     "tile-windows": ".llvm.tile_windows:TileWindowsPass",
     "unroll-windows": ".llvm.unroll_windows:UnrollWindowsPass",
     "hide-strides": ".llvm.hide_strides:HideStridesPass",
+    "widen-integers": ".llvm.widen_integers:WidenIntegersPass",
     "jam-rows": ".llvm.jam_rows:JamRowsPass",
     "mask-tails": ".llvm.mask_tails:MaskTailsPass",
     "block-sums": ".llvm.block_sums:BlockSumsPass",

@@ -90,6 +90,7 @@ _SEGMENTS: dict[str, tuple[str, ...]] = {
         "unswitch-loops",
         "split-at-sizes",
         "hide-strides",
+        "widen-integers",
         "jam-rows",
         "mask-tails",
         "block-sums",

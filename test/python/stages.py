@@ -26,6 +26,7 @@ INSIDE_NATIVE = (
     "unswitch-loops",
     "split-at-sizes",
     "hide-strides",
+    "widen-integers",
     "jam-rows",
     "mask-tails",
     "block-sums",
