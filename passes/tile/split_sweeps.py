@@ -56,6 +56,9 @@ MOST_PIECES = 8
 """Contributions that one iteration computes: as many as values of one bit share a byte."""
 SHORTEST = 16
 """Iterations of a sweep within a part: a vector of any CPU."""
+ROUND = 256
+"""Steps that several parts at once have together, at most: 32 vectors of 8, beside which adding one up at the
+end is little."""
 
 
 @dataclass(frozen=True)
@@ -164,16 +167,15 @@ def _jammed(sweep: ForOp, turn: int, pieces: int) -> ForOp:
 def _copy(sweep: ForOp, body: Block, place: AffineExpr) -> list[SSAValue]:
     """Put the body of a sweep at the end of another, at a place of the counter; gives what it yields."""
     known: dict[SSAValue, SSAValue] = {sweep.induction_var: body.args[0]}
-    copies: list[Operation] = []
-    for op in sweep.body.block.ops:
-        if isinstance(op, YieldOp):
-            continue
-        copies.append(op.clone(known))
-        body.add_op(copies[-1])
+    copies = [op.clone(known) for op in sweep.body.block.ops]
+    body.add_ops(copies)
     for each in copies:
         for op in ops_in(each):
             rewrite_index(op, {body.args[0]: place}, [body.args[0]])
-    return [known.get(value, value) for value in sweep.yielded]
+    # Which may replace an operation, so that only the copy of the end knows what is yielded.
+    yielded = list(copies[-1].operands)
+    _drop(copies[-1])
+    return yielded
 
 
 def _replace(sweep: ForOp, by: ForOp) -> None:
@@ -183,9 +185,9 @@ def _replace(sweep: ForOp, by: ForOp) -> None:
     _drop(sweep)
 
 
-def _drop(sweep: ForOp) -> None:
-    sweep.detach()
-    sweep.erase()
+def _drop(op: Operation) -> None:
+    op.detach()
+    op.erase()
 
 
 def _part(sweep: ForOp, most: int) -> str:
@@ -195,13 +197,14 @@ def _part(sweep: ForOp, most: int) -> str:
     for part in sorted({part for _, part in _parts(sweep)}, reverse=True):
         if SHORTEST <= part < extent and extent % part == 0 and _is_whole(sweep, part):
             name = sweep.induction_var.name_hint or "k"
+            most = min(most, max(ROUND // part, 1))
             count = next(n for n in range(most, 0, -1) if extent // part % n == 0)
             several = _jammed(sweep, count * part, count)
             _replace(sweep, several)
             if extent > count * part:
                 # Each round has a sum of its own, so that none waits for the one before.
                 del chunk(several, part, (f"{name}_part", name)).attributes[CHUNK]
-            return f", {counted(count, 'part')} of {part} at once"
+            return f", {count} parts of {part} at once" if count > 1 else f", parts of {part}"
     return ""
 
 

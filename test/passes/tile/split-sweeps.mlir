@@ -92,6 +92,45 @@ func.func @main(%x: tensor<576xf32>, %s: tensor<18xf32>) -> tensor<1xf32> {
 
 // -----
 
+// What is folded is what is loaded, of lines: short ones come several at once, long ones do not.
+// REMARK: remark: split-sweeps: lines: 2 parts of 128 at once
+// REMARK: remark: split-sweeps: long: parts of 512
+// CHECK-LABEL: loop.kernel @lines
+// CHECK:         loop.for %k_part = 0 to 4 reduce(add) -> f32 {
+// CHECK-NEXT:      loop.for %k = 0 to 128 reduce(add) -> f32 {
+// CHECK-NEXT:        %l = loop.load %x[%k_part * 2, %k]
+// CHECK-NEXT:        %l_1 = loop.load %x[%k_part * 2 + 1, %k]
+// CHECK-NEXT:        arith.addf %l, %l_1
+// CHECK-LABEL: loop.kernel @long
+// CHECK:         loop.for %k_part = 0 to 2 reduce(add) -> f32 {
+// CHECK-NEXT:      loop.for %k = 0 to 512 reduce(add) -> f32 {
+// CHECK-NEXT:        loop.load %y[%k_part, %k]
+func.func @main(%x: tensor<8x128xf32>, %y: tensor<2x512xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
+  %a = loop.kernel @lines(%x) : (tensor<8x128xf32>) -> tensor<1xf32> {
+  ^bb0(%x_1: memref<8x128xf32>, %out: memref<1xf32>):
+    tile.launch (%i = 1 : block) {
+      %t = loop.for %k = 0 to 1024 reduce(add) -> f32 {
+        %l = loop.load %x_1[%k floordiv 128, %k mod 128] : memref<8x128xf32>
+        loop.yield %l : f32
+      }
+      loop.store %t, %out[%i] : memref<1xf32>
+    }
+  }
+  %b = loop.kernel @long(%y) : (tensor<2x512xf32>) -> tensor<1xf32> {
+  ^bb0(%y_1: memref<2x512xf32>, %out: memref<1xf32>):
+    tile.launch (%i = 1 : block) {
+      %t = loop.for %k = 0 to 1024 reduce(add) -> f32 {
+        %l = loop.load %y_1[%k floordiv 512, %k mod 512] : memref<2x512xf32>
+        loop.yield %l : f32
+      }
+      loop.store %t, %out[%i] : memref<1xf32>
+    }
+  }
+  func.return %a, %b : tensor<1xf32>, tensor<1xf32>
+}
+
+// -----
+
 // Both at once: the halves of a row of 32, which share a scale.
 // REMARK: remark: split-sweeps: packed: 2 pieces in an iteration, 4 parts of 16 at once
 // CHECK-LABEL: loop.kernel @packed
