@@ -141,6 +141,7 @@ def table(result: dict[str, Any]) -> str:
         lines.append(
             f"{name:31}{times['eager']:10.0f}{times['torch.compile']:15.0f}{times['deplo']:10.0f}"
             f"{found['eager']:10.2f}{found['torch.compile']:14.2f}"
+            + (f"   read at {row['read at']:.2f}" if "read at" in row else "")
         )
     means = [geometric_mean(values) for values in ratios.values()]
     lines.append(f"{'geometric mean':66}{means[0]:10.2f}{means[1]:14.2f}")
