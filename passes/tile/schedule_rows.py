@@ -55,7 +55,9 @@ def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
     read = [_bytes(argument, points * work) for argument in kernel.input_args]
     strips = find_strips(launch)
     sweeps = _sweeps(launch)
-    computes = any(scalar_work(op) >= FUNCTION_WORK for op in ops_in(launch))
+    # What is computed once for a row takes no time beside what is computed for each of its elements.
+    loops = ops_of(launch, ForOp) if reduces else [launch]
+    computes = any(scalar_work(op) >= FUNCTION_WORK for loop in loops for op in ops_in(loop))
     return RowProblem(
         points,
         work,
