@@ -62,7 +62,7 @@ class Intervals:
         return self._known[value]
 
     def exact(self, op: Operation) -> bool:
-        """Whether additions, subtractions, products and what is narrowed give what they do without end."""
+        """Whether an operation with one result gives what it does where integers have no end."""
         computed = self._computed(op.results[0])
         whole = _whole(op.results[0])
         return computed is not None and whole[0] <= computed[0] and computed[1] <= whole[1]
@@ -107,14 +107,14 @@ def _whole(value: SSAValue) -> Interval:
 def _wide(value: SSAValue, intervals: Intervals) -> SSAValue | None:
     """A narrow integer in 32 bits; None if that would be more than a conversion of what is there."""
     op = value.owner
-    if not isinstance(op, Operation):
+    if not isinstance(op, Operation) or not intervals.exact(op):
         return None
     build = Builder(InsertPoint.before(op))
     if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
         return build.insert(arith.ConstantOp(IntegerAttr(op.value.value.data, i32))).result
-    if isinstance(op, arith.TruncIOp) and op.input.type == i32 and intervals.exact(op):
+    if isinstance(op, arith.TruncIOp) and op.input.type == i32:
         return op.input
-    if type(op) not in ARITHMETIC or not intervals.exact(op):
+    if type(op) not in ARITHMETIC:
         return None
     sides = [_wide(side, intervals) for side in op.operands]
     if any(side is None for side in sides):

@@ -2,10 +2,12 @@
 // RUN: deplo-opt %s -p widen-integers --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 
 // Both weights of a byte, less what they are stored with, fit in eight bits all the way.
-// REMARK: remark: widen-integers: halves: 2 conversions
+// REMARK: remark: widen-integers: halves: 3 conversions
 // CHECK-LABEL: @halves
 // CHECK:         %w = arith.extui %p : i8 to i32
 // CHECK:         %m = arith.andi %w, %c15
+// CHECK:         %b = arith.addi %m, %{{.+}} : i32
+// CHECK:         arith.sitofp %b : i32 to f32
 // CHECK:         %d = arith.subi %m, %{{.+}} : i32
 // CHECK:         arith.sitofp %d : i32 to f32
 // CHECK:         %h = arith.shrsi %w, %c4
@@ -19,8 +21,12 @@ func.func @halves(%x: memref<8xi8>, %y: memref<16xf32>, %begin: index, %end: ind
     %c15 = arith.constant 15 : i32
     %c4 = arith.constant 4 : i32
     %c8 = arith.constant 8 : i8
+    %eight_less = arith.constant 248 : i8  // as a signed one, -8
     %m = arith.andi %w, %c15 : i32
     %n = arith.trunci %m : i32 to i8
+    %b = arith.addi %n, %eight_less : i8
+    %a = arith.sitofp %b : i8 to f32
+    loop.store %a, %y[%i] : memref<16xf32>
     %d = arith.subi %n, %c8 : i8
     %f = arith.sitofp %d : i8 to f32
     loop.store %f, %y[%i] : memref<16xf32>
