@@ -116,10 +116,10 @@ def _wide(value: SSAValue, intervals: Intervals) -> SSAValue | None:
         return op.input
     if type(op) not in ARITHMETIC:
         return None
-    sides = [_wide(side, intervals) for side in op.operands]
-    if any(side is None for side in sides):
+    sides = [wide for side in op.operands if (wide := _wide(side, intervals)) is not None]
+    if len(sides) < len(op.operands):
         return None
-    wide = build.insert(type(op).create(operands=[s for s in sides if s], result_types=[i32]))
+    wide = build.insert(type(op).create(operands=sides, result_types=[i32]))
     wide.results[0].name_hint = value.name_hint
     return wide.results[0]
 

@@ -56,9 +56,9 @@ MOST_PIECES = 8
 """Contributions that one iteration computes: as many as values of one bit share a byte."""
 SHORTEST = 16
 """Iterations of a sweep within a part: a vector of any CPU."""
-ROUND = 256
-"""Steps that several parts at once have together, at most: 32 vectors of 8, beside which adding one up at the
-end is little."""
+ROUND = 128
+"""Iterations that several parts at once have together, at most. A row times 8192 x 8192 weights of 4 bits, in
+parts of 32, took 12.5, 11.0, 10.8, 10.8 ms of a core of Zen 3 with 1, 2, 4, 8 parts at once."""
 
 
 @dataclass(frozen=True)

@@ -63,16 +63,16 @@ func.func @main(%x: tensor<64xf32>, %y: tensor<64xf32>) -> tensor<1xf32> {
 // -----
 
 // Columns of 32 share a scale.
-// REMARK: remark: split-sweeps: scaled: 6 parts of 32 at once
+// REMARK: remark: split-sweeps: scaled: 3 parts of 32 at once
 // CHECK-LABEL: loop.kernel @scaled
-// CHECK:         loop.for %k_part = 0 to 3 reduce(add) -> f32 {
+// CHECK:         loop.for %k_part = 0 to 6 reduce(add) -> f32 {
 // CHECK:           loop.for %k = 0 to 32 reduce(add) -> f32 {
-// CHECK-NEXT:        loop.load %x[%k_part * 192 + %k]
-// CHECK-NEXT:        loop.load %s[%k_part * 6]
+// CHECK-NEXT:        loop.load %x[%k_part * 96 + %k]
+// CHECK-NEXT:        loop.load %s[%k_part * 3]
 // CHECK-NEXT:        arith.mulf
-// CHECK-NEXT:        loop.load %x[%k_part * 192 + %k + 32]
-// CHECK-NEXT:        loop.load %s[%k_part * 6 + 1]
-// CHECK-COUNT-5:     arith.addf
+// CHECK-NEXT:        loop.load %x[%k_part * 96 + %k + 32]
+// CHECK-NEXT:        loop.load %s[%k_part * 3 + 1]
+// CHECK-COUNT-2:     arith.addf
 // CHECK-NEXT:        loop.yield
 func.func @main(%x: tensor<576xf32>, %s: tensor<18xf32>) -> tensor<1xf32> {
   %z = loop.kernel @scaled(%x, %s) : (tensor<576xf32>, tensor<18xf32>) -> tensor<1xf32> {
@@ -93,11 +93,11 @@ func.func @main(%x: tensor<576xf32>, %s: tensor<18xf32>) -> tensor<1xf32> {
 // -----
 
 // What is folded is what is loaded, of lines: short ones come several at once, long ones do not.
-// REMARK: remark: split-sweeps: lines: 2 parts of 128 at once
+// REMARK: remark: split-sweeps: lines: 2 parts of 64 at once
 // REMARK: remark: split-sweeps: long: parts of 512
 // CHECK-LABEL: loop.kernel @lines
-// CHECK:         loop.for %k_part = 0 to 4 reduce(add) -> f32 {
-// CHECK-NEXT:      loop.for %k = 0 to 128 reduce(add) -> f32 {
+// CHECK:         loop.for %k_part = 0 to 8 reduce(add) -> f32 {
+// CHECK-NEXT:      loop.for %k = 0 to 64 reduce(add) -> f32 {
 // CHECK-NEXT:        %l = loop.load %x[%k_part * 2, %k]
 // CHECK-NEXT:        %l_1 = loop.load %x[%k_part * 2 + 1, %k]
 // CHECK-NEXT:        arith.addf %l, %l_1
@@ -105,12 +105,12 @@ func.func @main(%x: tensor<576xf32>, %s: tensor<18xf32>) -> tensor<1xf32> {
 // CHECK:         loop.for %k_part = 0 to 2 reduce(add) -> f32 {
 // CHECK-NEXT:      loop.for %k = 0 to 512 reduce(add) -> f32 {
 // CHECK-NEXT:        loop.load %y[%k_part, %k]
-func.func @main(%x: tensor<8x128xf32>, %y: tensor<2x512xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
-  %a = loop.kernel @lines(%x) : (tensor<8x128xf32>) -> tensor<1xf32> {
-  ^bb0(%x_1: memref<8x128xf32>, %out: memref<1xf32>):
+func.func @main(%x: tensor<16x64xf32>, %y: tensor<2x512xf32>) -> (tensor<1xf32>, tensor<1xf32>) {
+  %a = loop.kernel @lines(%x) : (tensor<16x64xf32>) -> tensor<1xf32> {
+  ^bb0(%x_1: memref<16x64xf32>, %out: memref<1xf32>):
     tile.launch (%i = 1 : block) {
       %t = loop.for %k = 0 to 1024 reduce(add) -> f32 {
-        %l = loop.load %x_1[%k floordiv 128, %k mod 128] : memref<8x128xf32>
+        %l = loop.load %x_1[%k floordiv 64, %k mod 64] : memref<16x64xf32>
         loop.yield %l : f32
       }
       loop.store %t, %out[%i] : memref<1xf32>
