@@ -181,8 +181,8 @@ def _choose(problem: RowProblem, cpu: Cpu) -> RowChoices:
             return RowChoices(grain, 0, width, interleave=1, rows=max(SIDE_BY_SIDE))
         return RowChoices(grain, 0, width)
     if _are_streams(problem, cpu):
-        # Two vectors of iterations that load more than half of the registers each do not fit into them: weights
-        # of 4 bits (16 loads, 16 registers, Zen 3) took 11.6 to 13.8 ms so, and 10.7 with one at once.
+        # Two vectors of iterations that load more than half of the registers each do not fit: weights of
+        # 4 bits (16 loads, 16 registers, Zen 3) took 11.6 to 13.8 ms so, and 10.7 with one at once.
         one = problem.work < LONGEST_SWEPT or problem.loads > cpu.registers // 2
         count = 1 if one else cpu.registers // 8
         return RowChoices(GRAIN, 0, width, interleave=count, rows=cpu.streams)
