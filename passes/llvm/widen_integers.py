@@ -20,7 +20,6 @@ Declined are conversions of what is only read, and of what may wrap.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
@@ -28,23 +27,27 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp, i32
 from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...dialects.inside import ops_of
 from ...errors import counted
+from ...index.affine import product
+from ...index.ranges import bounds
 from ..decisions import record
 from .kernel_loops import kernels_of
 
 Interval = tuple[int, int]
 """The least and the greatest value of an integer, as a signed one."""
 
-ARITHMETIC: dict[type[Operation], Callable[[int, int], int]] = {
-    arith.AddiOp: int.__add__,
-    arith.SubiOp: int.__sub__,
-    arith.MuliOp: int.__mul__,
+LEFT, RIGHT = AffineExpr.dimension(0), AffineExpr.dimension(1)
+ARITHMETIC: dict[type[Operation], AffineExpr] = {
+    arith.AddiOp: LEFT + RIGHT,
+    arith.SubiOp: LEFT - RIGHT,
+    arith.MuliOp: product(LEFT, RIGHT),
 }
-"""Operations of which the bounds of a result are results of bounds."""
+"""What an operation computes of its two operands, where integers have no end."""
 
 
 class Intervals:
@@ -87,9 +90,7 @@ class Intervals:
                 fits = low >= 0 and 0 <= least and most < _bits(value)
                 return (low >> most, high >> least) if fits else None
             case arith.AddiOp() | arith.SubiOp() | arith.MuliOp() as op:
-                compute = ARITHMETIC[type(op)]
-                bounds = [compute(a, b) for a in self.of(op.lhs) for b in self.of(op.rhs)]
-                return min(bounds), max(bounds)
+                return bounds(ARITHMETIC[type(op)], [self.of(op.lhs), self.of(op.rhs)])
             case _:
                 return None
 
