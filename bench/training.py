@@ -129,21 +129,13 @@ def table(result: dict[str, Any]) -> str:
     lines = [
         f"{'':31}{'eager':>10}{'torch.compile':>15}{'deplo':>10}{'of eager':>10}{'of t.compile':>14}"
     ]
-    ratios: dict[str, list[float]] = {"eager": [], "torch.compile": []}
-    for name, row in result["cases"].items():
-        times = row["median_us"]
-        if row["wrong"]:
-            lines.append(f"{name:31} wrong: {json.dumps(row['error'])}")
-            continue
-        found = {other: times[other] / times["deplo"] for other in ratios}
-        for other, value in found.items():
-            ratios[other].append(value)
-        lines.append(
-            f"{name:31}{times['eager']:10.0f}{times['torch.compile']:15.0f}{times['deplo']:10.0f}"
-            f"{found['eager']:10.2f}{found['torch.compile']:14.2f}"
-            + (f"   read at {row['read at']:.2f}" if "read at" in row else "")
-        )
-    means = [geometric_mean(values) for values in ratios.values()]
+    rows = result["cases"]
+    lines += [row_text(name, row) for name, row in rows.items()]
+    right = [row["median_us"] for row in rows.values() if not row["wrong"]]
+    means = [
+        geometric_mean([times[other] / times["deplo"] for times in right])
+        for other in ("eager", "torch.compile")
+    ]
     lines.append(f"{'geometric mean':66}{means[0]:10.2f}{means[1]:14.2f}")
     where = result["machine"]
     lines.append(
@@ -151,6 +143,15 @@ def table(result: dict[str, Any]) -> str:
         f"{where['cpu']}, torch {where['torch']}, {where['commit']}"
     )
     return "\n".join(lines)
+
+
+def row_text(name: str, row: dict[str, Any]) -> str:
+    """A case's times and ratios, or its errors if a contender is wrong."""
+    if row["wrong"]:
+        return f"{name:31} wrong: {json.dumps(row['error'])}"
+    eager, inductor, ours = (row["median_us"][c] for c in ("eager", "torch.compile", "deplo"))
+    said = f"{name:31}{eager:10.0f}{inductor:15.0f}{ours:10.0f}{eager / ours:10.2f}{inductor / ours:14.2f}"
+    return said + (f"   read at {row['read at']:.2f}" if "read at" in row else "")
 
 
 def main(text: str | None, file: Path, cases: Iterable[str], measured: Callable[..., Any]) -> int:
@@ -178,6 +179,7 @@ def main(text: str | None, file: Path, cases: Iterable[str], measured: Callable[
     for name in cases:
         if options.only is None or options.only in name:
             result["cases"][name] = measured(name, options.rounds)
+            print(row_text(name, result["cases"][name]), flush=True)
     print(table(result))
     if options.only is None:
         file.write_text(json.dumps(result, indent=1) + "\n")
