@@ -59,12 +59,11 @@ def _sweeps_before(loop: scf.ForOp) -> Iterator[scf.ForOp]:
         op = op.prev_op
 
 
-def _is_known_at(value: SSAValue, loop: scf.ForOp) -> bool:
-    """Whether a value from outside of a later loop is known in front of `loop`."""
-    owner, block = value.owner, loop.parent
-    assert block is not None
-    if isinstance(owner, Operation) and owner.parent is block:
-        return owner.is_before_in_block(loop)
+def _is_known_at(value: SSAValue, op: Operation) -> bool:
+    """Whether a value is known in front of `op`, if it is known somewhere in the block of that."""
+    owner = value.owner
+    if isinstance(owner, Operation) and owner.parent is op.parent:
+        return owner.is_before_in_block(op)
     return True
 
 
@@ -109,7 +108,8 @@ def _keep(store: StoreOp, loop: scf.ForOp, function: func.FuncOp) -> str | None:
         return reason
     mine = Names(loop, columns=not goes_down(store, counter))
     sweeps = [(sweep, Names(sweep, mine.columns)) for sweep in before]
-    for value in sorted(reversed(mine.costly), key=lambda value: value.type != element):
+    known = [value for value in reversed(mine.costly) if _is_known_at(value, store)]
+    for value in sorted(known, key=lambda value: value.type != element):
         same = [(sweep, v) for sweep, theirs in sweeps if (v := theirs.find(mine.of[value]))]
         if not same:
             continue

@@ -385,3 +385,45 @@ func.func @k_integers(%x: memref<8x4xi32>, %y: memref<4x8xf16>, %begin: index, %
   }
   func.return
 }
+
+// -----
+
+// Two results of a row: each waits in its own place, which is not written before what waits there is read.
+// REMARK: remark: keep-in-output: k_two: 2 values wait for a later sweep
+// CHECK-LABEL: @k_two
+// CHECK:         scf.for %j =
+// CHECK:           [[E:%.*]] = math.exp
+// CHECK-NEXT:      loop.store [[E]], %y[%j]
+// CHECK:           [[T:%.*]] = math.tanh
+// CHECK-NEXT:      loop.store [[T]], %z[%j]
+// CHECK:         scf.for %j_1 =
+// CHECK-NEXT:      [[F:%.*]] = loop.load %y[%j_1]
+// CHECK-NEXT:      [[P:%.*]] = arith.divf [[F]], %s
+// CHECK-NEXT:      loop.store [[P]], %y[%j_1]
+// CHECK-NEXT:      [[U:%.*]] = loop.load %z[%j_1]
+// CHECK-NEXT:      [[Q:%.*]] = arith.divf [[U]], %t
+// CHECK-NEXT:      loop.store [[Q]], %z[%j_1]
+func.func @k_two(%x: memref<8xf32>, %y: memref<8xf32>, %z: memref<8xf32>, %begin: index, %end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  %s, %t = scf.for %j = %c0 to %c8 step %c1 iter_args(%s_so_far = %zero, %t_so_far = %zero) -> (f32, f32) {
+    %v = loop.load %x[%j] : memref<8xf32>
+    %e = math.exp %v : f32
+    %s_next = arith.addf %s_so_far, %e : f32
+    %h = math.tanh %v : f32
+    %t_next = arith.addf %t_so_far, %h : f32
+    scf.yield %s_next, %t_next : f32, f32
+  }
+  scf.for %j = %c0 to %c8 step %c1 {
+    %v = loop.load %x[%j] : memref<8xf32>
+    %e = math.exp %v : f32
+    %p = arith.divf %e, %s : f32
+    loop.store %p, %y[%j] : memref<8xf32>
+    %h = math.tanh %v : f32
+    %q = arith.divf %h, %t : f32
+    loop.store %q, %z[%j] : memref<8xf32>
+  }
+  func.return
+}
