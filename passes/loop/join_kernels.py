@@ -30,6 +30,7 @@ from xdsl.passes import ModulePass
 
 from ...analysis.cost import hints_of, size_bytes, trips
 from ...analysis.index import operand_ranges, simplify
+from ...analysis.sizes import symbols_used
 from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import AccumulateOp, ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import Extent
@@ -250,7 +251,19 @@ def anchor(first: KernelOp, second: KernelOp) -> Operation | None:
         return second
     owners = [value.owner for value in second.inputs if value.owner is not first]
     before = [order[owner] for owner in owners if isinstance(owner, Operation)]
-    return first if all(place < order[first] for place in before) else None
+    early = all(place < order[first] for place in before)
+    return first if early and not _finds_size_between(first, second) else None
+
+
+def _finds_size_between(first: KernelOp, second: KernelOp) -> bool:
+    """Whether what stands between two kernels may find a size in data that only the second one depends on."""
+    own = set(symbols_used(second)).difference(symbols_used(first))
+    between = first.next_op
+    while own and between is not None and between is not second:
+        if not isinstance(between, KernelOp) and not own.isdisjoint(symbols_used(between)):
+            return True
+        between = between.next_op
+    return False
 
 
 def obstacle(first: KernelOp, second: KernelOp) -> str | None:

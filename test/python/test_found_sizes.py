@@ -68,6 +68,7 @@ PROGRAMS = {
     ),
     "shared mask": shared_mask,
     "selected twice": selected_twice,
+    "one mask, two finders": lambda x: (torch.nonzero(x > 0), x[x > 0]),
     "returned size": returned_size,
     "masked_scatter": lambda x: torch.masked_scatter(x, x > 0, x[x > 0] + 1),
     "inverse and counts": lambda x: torch.unique(

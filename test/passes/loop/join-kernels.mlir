@@ -263,3 +263,20 @@ func.func @main(%x: tensor<16x8xf32>, %only: tensor<1xf32>) -> (tensor<16x1xf32>
   %n = tensor_ir.reduce min(%x) over [1] : tensor<16x8xf32> -> tensor<16x1xf32>
   func.return %a, %b, %c, %d, %e, %m, %n : tensor<16x1xf32>, tensor<16x1xf32>, tensor<16x1xf32>, tensor<16x1xf32>, tensor<16x1xf32>, tensor<16x1xf32>, tensor<16x1xf32>
 }
+
+// -----
+
+// A size that is found in data is not known before the call that finds it.
+// REMARK: remark: join-kernels: k_z: declined: not joined with k_y: what stands between them needs the one and gives something to the other
+// CHECK-LABEL: func.func @main
+// CHECK:         %y = loop.kernel @k_y(%x)
+// CHECK:         tensor_ir.call "deplo.size.default"
+// CHECK:         %z = loop.kernel @k_z(%x)
+func.func @main(%x: tensor<4xi64>, %n: tensor<1xi64>) -> (tensor<4xi64>, tensor<4xi64>, tensor<?xi8, #sym.extents<s0>>) attributes {sym.sizes = [#sym.size<"rows", 0, 12, hint = 6>]} {
+  %y = tensor_ir.elementwise neg(%x) : (tensor<4xi64>) -> tensor<4xi64>
+  %c = tensor_ir.call "deplo.view.default"(x = %y) : (tensor<4xi64>) -> tensor<4xi64>
+  %rows = tensor_ir.call "deplo.size.default"(count = %n) : (tensor<1xi64>) -> tensor<?xi8, #sym.extents<s0>>
+  %s = tensor_ir.size s0 : tensor<4xi64>
+  %z = tensor_ir.elementwise add(%x, %s) : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  func.return %c, %z, %rows : tensor<4xi64>, tensor<4xi64>, tensor<?xi8, #sym.extents<s0>>
+}
