@@ -60,7 +60,7 @@ def _sweeps_before(loop: scf.ForOp) -> Iterator[scf.ForOp]:
 
 
 def _is_known_at(value: SSAValue, op: Operation) -> bool:
-    """Whether a value is known in front of `op`, if it is known somewhere in the block of that."""
+    """Whether a value of the block of `op`, or of one around it, is computed in front of `op`."""
     owner = value.owner
     if isinstance(owner, Operation) and owner.parent is op.parent:
         return owner.is_before_in_block(op)
