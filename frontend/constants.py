@@ -66,10 +66,11 @@ class Constants:
         try:
             yield
         finally:
-            with _disable_current_modes(), torch.no_grad():
+            # Not under `no_grad`: export would see it, and cut the graph there.
+            with _disable_current_modes():
                 changed = [(t, was) for t, was in self._before.values() if not torch.equal(t, was)]
                 for tensor, was in changed:
-                    tensor.copy_(was)
+                    tensor.detach().copy_(was)
         if changed and self._is_read:
             raise UnsupportedOpError(
                 "this program changes a tensor of one element that it closes over, and decides by the value "

@@ -188,6 +188,24 @@ def _sqrt(z: Tensor) -> Tensor:
     return of_parts(where(right, larger, smaller), call("copysign", size, im))
 
 
+def _tanh(z: Tensor) -> Tensor:
+    """numpy's, but at infinities of the real part the imaginary part is 0 with the sign of the argument's.
+
+    So the standard says; C, and numpy, give it the sign of sin(2 im).
+    """
+    re, im = parts(z)
+    re_of, im_of = parts(numpy_call("tanh")(z))
+    flat = call("isinf", re) & call("isfinite", im)
+    return of_parts(re_of, where(flat, call("copysign", im_of, im), im_of))
+
+
+def _tan(z: Tensor) -> Tensor:
+    """tan(z) is -i tanh(i z)."""
+    re, im = parts(z)
+    re_of, im_of = parts(_tanh(of_parts(-im, re)))
+    return of_parts(im_of, -re_of)
+
+
 def _either(name: str) -> Callable[[Tensor], Tensor]:
     def holds(z: Tensor) -> Tensor:
         re, im = parts(z)
@@ -230,10 +248,12 @@ OPERATORS: dict[str, Callable[..., Tensor]] = {
     "reciprocal.default": _reciprocal,
     "sign.default": _sign,
     "sqrt.default": _sqrt,
+    "tan.default": _tan,
+    "tanh.default": _tanh,
 }
 """ATen's operators of complex tensors."""
 
-CALLED = "acos acosh asin asinh atan atanh cos cosh log1p sin sinh tan tanh".split()
+CALLED = "acos acosh asin asinh atan atanh cos cosh log1p sin sinh".split()
 """Functions of complex numbers that are numpy's."""
 
 _NUMPY_NAMES = {f"a{name}": f"arc{name}" for name in "cos cosh sin sinh tan tanh".split()}

@@ -3,6 +3,7 @@
 import pickle
 import textwrap
 import types
+from math import inf
 
 import numpy as np
 import pytest
@@ -159,6 +160,13 @@ def test_complex_numbers():
     assert xp.any(Tensor([0j, 1j])).item() is True
     with pytest.raises(TypeError, match="sort takes tensors of real numeric dtypes"):
         xp.sort(strided)
+
+
+def test_tangents_of_complex_infinities_have_the_signs_of_the_standard():
+    """C, and numpy, give the zero the sign of sin(2 im)."""
+    turned = xp.asarray([complex(inf, 2), complex(inf, -2), complex(-inf, 2), complex(inf, 0.5)])
+    assert str(xp.tanh(turned).tolist()) == "[(1+0j), (1-0j), (-1+0j), (1+0j)]"
+    assert str(xp.tan(xp.asarray([complex(2, inf), complex(-2, -inf)])).tolist()) == "[1j, (-0-1j)]"
 
 
 def test_a_plan_has_complex_data():

@@ -47,6 +47,16 @@ def test_gradient_modes_inside_a_program_leave_no_trace():
     ]
 
 
+def test_what_nothing_reads_is_dropped():
+    def program(x):
+        y = x.masked_fill(x > 0, -2.0)  # is replaced by what it decomposes into
+        torch.stack([x, y])
+        return y
+
+    names = [op.name for op in ops(capture(program, (X,)))]
+    assert names == ["torch.gt_scalar", "torch.scalar_tensor", "torch.where"]
+
+
 def test_each_operation_has_the_line_that_calls_it():
     class Twice(nn.Module):
         def forward(self, x, again=True):
