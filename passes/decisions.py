@@ -71,20 +71,6 @@ def record(
         sink.append(decision)
 
 
-def record_steps(
-    pass_name: str,
-    kernel: str,
-    steps: Sequence[ModulePass] | str,
-    told: str,
-    location: Operation | Attribute | None = None,
-) -> None:
-    """Tell that primitives were carried out, `told` in words; or why none was, if that stands for them."""
-    if isinstance(steps, str):
-        record(pass_name, kernel, False, steps, location)
-    else:
-        record(pass_name, kernel, True, told, location, steps=steps)
-
-
 @contextmanager
 def recording(*, alone: bool = False) -> Generator[list[Decision]]:
     """Collect the decisions made inside the `with` block; blocks around it do, too, unless it is `alone`."""

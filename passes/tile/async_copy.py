@@ -12,17 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from ...analysis.copies import copy_elements
-from ...analysis.launches import open_launches
+from ...dialects.loop import KernelOp
 from ...dialects.schedule import Transport
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
 from ..schedule.fill import slabs_of, why_not
 from .filled_slabs import record_filled
+from .recipe import Recipe
 
 
 def decline_reason(stage: StageOp) -> str | None:
@@ -33,17 +30,13 @@ def decline_reason(stage: StageOp) -> str | None:
 
 
 @dataclass(frozen=True)
-class AsyncCopyPass(ModulePass):
+class AsyncCopyPass(Recipe):
     """Fill each slab asynchronously whose rows are aligned."""
 
     name = "async-copy"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in open_launches(op):
-            self._apply(kernel.sym_name.data, launch)
-
-    def _apply(self, name: str, launch: LaunchOp) -> None:
-        stages = slabs_of(launch)
+    def visit(self, kernel: KernelOp, launch: LaunchOp) -> None:
+        name, stages = kernel.sym_name.data, slabs_of(launch)
         asked = None if launch.schedule is None else launch.schedule.word("transport")
         if not stages or asked == Transport.SYNC:
             reason = "the schedule says that threads copy" if stages else "nothing is staged"

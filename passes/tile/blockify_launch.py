@@ -24,10 +24,8 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
-from ...analysis.cost import executions, hints_of, trips
-from ...analysis.launches import open_launches
+from ...analysis.cost import executions, trips
 from ...dialects.inside import ops_in
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import LoadOp, StoreOp
@@ -35,8 +33,6 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, ceil_div, static_extent
 from ...dialects.tile import LaunchOp, Level
 from ...errors import UsageError
-from ...machine.targets import Target, get_target
-from ..decisions import record
 from ..schedule.bind import BindPass
 from ..schedule.primitive import SHARED, Primitive, carry_out
 from ..schedule.split import SplitPass
@@ -51,6 +47,7 @@ from .axis_splits import (
 )
 from .column_strips import find_strips
 from .named_axes import name_axes
+from .recipe import MachineRecipe, Taken
 
 
 def blockify_contraction(
@@ -132,7 +129,7 @@ def work_per_point(launch: LaunchOp) -> int:
 
 
 @dataclass(frozen=True)
-class BlockifyLaunchPass(ModulePass):
+class BlockifyLaunchPass(MachineRecipe):
     """Partition the thread axes of every launch into blocks and threads.
 
     `threads` overrides the target's threads per block, `vector` how many neighbours a thread takes at once
@@ -141,17 +138,13 @@ class BlockifyLaunchPass(ModulePass):
 
     name = "blockify-launch"
 
-    target: str = "sm_90a"
     threads: int | None = None
     vector: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
         if self.vector not in (None, 1, *WIDTHS):
             raise UsageError(f"vector is 1, 2, 4 or 8, got {self.vector}")
-        with hints_of(op):
-            for kernel, launch in open_launches(op):
-                self._apply(kernel.sym_name.data, launch, target)
+        super().apply(ctx, op)
 
     def _vector(self, launch: LaunchOp, threads: int) -> int | str:
         """The neighbours that a thread takes at once, or why one."""
@@ -162,20 +155,15 @@ class BlockifyLaunchPass(ModulePass):
         found = choose_vector(launch, 1 if asked else threads)
         return min(found, asked or found) if isinstance(found, int) else found
 
-    def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
+    def take(self, launch: LaunchOp) -> Taken | str:
         if launch.is_partitioned:
-            record(self.name, name, False, "the launch is partitioned already", launch)
-            return
+            return "the launch is partitioned already"
         if any(isinstance(op, SHARED) for op in ops_in(launch)):
-            record(self.name, name, False, "its threads already work together", launch)
-            return
+            return "its threads already work together"
         if launch.schedule is not None and launch.schedule.get("block_m") is not None:
-            location = launch.location
             blocks, steps = blockify_contraction(launch, launch.schedule)
-            reason = f"{blocks} blocks as the schedule says"
-            record(self.name, name, True, reason, location, steps=steps)
-            return
-        extents, note = launch.extents(Level.THREAD), ""
+            return Taken(f"{blocks} blocks as the schedule says", steps)
+        extents, note, target = launch.extents(Level.THREAD), "", self.machine
         decided = launch.schedule or ScheduleAttr()
         threads = self.threads or target.threads
         if target.is_gpu:
@@ -208,7 +196,7 @@ class BlockifyLaunchPass(ModulePass):
             schedule = left.with_choices(serial=max(serial, 1))
         if (vector := max((s.vector for s in splits), default=1)) > 1:
             schedule = schedule.with_choices(vector=vector)
-        blocks, location = prod(s.blocks for s in splits), launch.location
+        blocks = prod(s.blocks for s in splits)
         steps = blockify(launch, splits, schedule)
         per = f"{block} threads" if target.is_gpu else f"{serial} elements"
-        record(self.name, name, True, f"{blocks} blocks of {per}{note}", location, steps=steps)
+        return Taken(f"{blocks} blocks of {per}{note}", steps)

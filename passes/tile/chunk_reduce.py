@@ -26,23 +26,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from ...analysis.coalescing import SECTOR
-from ...analysis.cost import hints_of, trips
+from ...analysis.cost import trips
 from ...analysis.gpu_choices import RowShape
-from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in, ops_of
 from ...dialects.kernel import WARP
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import MAX_THREADS, LaunchOp
-from ...machine.targets import Target, get_gpu
-from ..decisions import record
+from ...machine.targets import Target
 from ..schedule.partial_threads import sweeps_of
 from .cooperative_reduce import cooperate, lanes_share_columns, obstacle
+from .recipe import GpuRecipe, Taken
 from .row_shape import covering, most_rows
 
 BUSY_THREADS = 512
@@ -113,31 +108,20 @@ def choose_chunks(launch: LaunchOp, columns: int, target: Target) -> int | str:
 
 
 @dataclass(frozen=True)
-class ChunkReducePass(ModulePass):
+class ChunkReducePass(GpuRecipe):
     """Let the threads of a block share the sweeps over columns."""
 
     name = "chunk-reduce"
 
-    target: str = "sm_90a"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_gpu(self.target)
-        with hints_of(op):
-            for kernel, launch in open_launches(op):
-                self._apply(kernel.sym_name.data, launch, target)
-
-    def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
+    def take(self, launch: LaunchOp) -> Taken | str:
         reason = obstacle(launch)
         if reason is None and not lanes_share_columns(launch):
             reason = "no reduction over columns"
-        columns = 1 if reason else block_columns(launch, target)
+        columns = 1 if reason else block_columns(launch, self.machine)
         asked = None if launch.schedule is None else launch.schedule.get("lanes")
         most = MAX_THREADS // max(columns, 1)
-        chunks = reason or (min(asked, most) if asked else choose_chunks(launch, columns, target))
+        chunks = reason or (min(asked, most) if asked else choose_chunks(launch, columns, self.machine))
         if isinstance(chunks, str):
-            record(self.name, name, False, chunks, launch)
-            return
-        location = launch.location
+            return chunks
         steps = cooperate(launch, RowShape(chunks, columns), columns=True)
-        reason = f"{chunks} threads share each of {columns} columns of a block"
-        record(self.name, name, True, reason, location, steps=steps)
+        return Taken(f"{chunks} threads share each of {columns} columns of a block", steps)

@@ -21,14 +21,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
-from xdsl.passes import ModulePass
 
 from ...analysis.index import operand_ranges, simplify
-from ...analysis.launches import open_launches
 from ...analysis.products import LONG, Product, axes_of, find_product, walk_along_k
 from ...dialects.index import dims_in_order, linearize
 from ...dialects.inside import ops_in
@@ -36,9 +33,9 @@ from ...dialects.loop import LoadOp, StoreOp, TestOp
 from ...dialects.sizes import extent_expr, shape_of
 from ...dialects.tile import LaunchOp
 from ...index.affine import divisions, replace_dims
-from ..decisions import record
 from ..schedule.fuse import FusePass, fuse_axes
 from .named_axes import name_axes
+from .recipe import Recipe, Taken
 from .rewrite_indices import index_of
 
 VECTOR = 16
@@ -141,16 +138,14 @@ def collapse(launch: LaunchOp, axis: int) -> FusePass:
 
 
 @dataclass(frozen=True)
-class CollapseRowsPass(ModulePass):
+class CollapseRowsPass(Recipe):
     """Make the rows of each contraction one axis."""
 
     name = "collapse-rows"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in open_launches(op):
-            found, steps = find_axis(launch), list[FusePass]()
-            while isinstance(found, int):
-                steps.append(collapse(launch, found))
-                found = find_axis(launch)
-            reason = f"{len(steps) + 1} axes are one" if steps else found
-            record(self.name, kernel.sym_name.data, bool(steps), reason, launch, steps=steps)
+    def take(self, launch: LaunchOp) -> Taken | str:
+        found, steps = find_axis(launch), list[FusePass]()
+        while isinstance(found, int):
+            steps.append(collapse(launch, found))
+            found = find_axis(launch)
+        return Taken(f"{len(steps) + 1} axes are one", steps) if steps else found

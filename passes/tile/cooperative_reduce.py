@@ -33,31 +33,28 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IndexType, ModuleOp
-from xdsl.passes import ModulePass
 
 from ...analysis.coalescing import sectors_of_lane
-from ...analysis.cost import hints_of, trips
+from ...analysis.cost import trips
 from ...analysis.gpu_choices import RowShape
-from ...analysis.launches import open_launches
 from ...analysis.vectors import accesses_along, is_unit_stride
 from ...dialects.inside import ops_in, ops_of
 from ...dialects.kernel import WARP
 from ...dialects.kernel_vector import WIDTHS
 from ...dialects.loop import (
     ForOp,
-    KernelOp,
     LoadOp,
 )
 from ...dialects.schedule import CHOICES, Kept, ScheduleAttr
 from ...dialects.tile import MAX_THREADS, CombineOp, LaunchOp, Level, PrefixOp, StageOp
 from ...errors import UsageError
-from ...machine.targets import Target, get_gpu
-from ..decisions import record
+from ...machine.targets import Target
 from ..schedule import partial_threads
 from ..schedule.partial import PartialPass
 from ..schedule.partial_threads import sweeps_of, widest_vector
 from ..schedule.primitive import Primitive, carry_out
 from .blockify_launch import steps_of
+from .recipe import GpuRecipe, Taken
 from .row_shape import (
     choose_shape,
     most_rows,
@@ -201,7 +198,7 @@ def cooperate(launch: LaunchOp, shape: RowShape, *, columns: bool = False) -> li
 
 
 @dataclass(frozen=True)
-class CooperativeReducePass(ModulePass):
+class CooperativeReducePass(GpuRecipe):
     """Let threads share the sweeps of every row kernel.
 
     Options override the model: `lanes` threads share a row, a block has `rows`, a thread takes `vector`
@@ -211,7 +208,6 @@ class CooperativeReducePass(ModulePass):
 
     name = "cooperative-reduce"
 
-    target: str = "sm_90a"
     lanes: int | None = None
     rows: int | None = None
     """Rows of a block."""
@@ -219,7 +215,6 @@ class CooperativeReducePass(ModulePass):
     keep: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_gpu(self.target)
         for option, value in (("lanes", self.lanes), ("rows", self.rows)):
             if value is not None and (not 0 < value <= MAX_THREADS or value & (value - 1)):
                 limit = f"a power of two, at most {MAX_THREADS}"
@@ -228,13 +223,11 @@ class CooperativeReducePass(ModulePass):
             raise UsageError(f"vector is 1, 2, 4 or 8, got {self.vector}")
         if self.keep not in (None, *Kept):
             raise UsageError(f"keep is one of {', '.join(CHOICES['keep'].values)}, got {self.keep}")
-        with hints_of(op):
-            for kernel, launch in open_launches(op):
-                self._apply(kernel, launch, target)
+        super().apply(ctx, op)
 
-    def _shape(self, launch: LaunchOp, target: Target) -> RowShape:
+    def _shape(self, launch: LaunchOp) -> RowShape:
         """The shape of the model, with what options and schedule say as far as it can be done."""
-        best = choose_shape(launch, target)
+        best = choose_shape(launch, self.machine)
         schedule = launch.schedule or ScheduleAttr()
         lanes = self.lanes or schedule.get("lanes") or best.lanes
         rows = min(self.rows or best.rows, most_rows(launch), MAX_THREADS // lanes)
@@ -242,19 +235,15 @@ class CooperativeReducePass(ModulePass):
         keep = self.keep or best.keep
         return RowShape(lanes, rows, min(vector, widest_vector(launch)), keep)
 
-    def _apply(self, kernel: KernelOp, launch: LaunchOp, target: Target) -> None:
-        name = kernel.sym_name.data
-        reason = decline_reason(launch, target)
-        if reason is not None:
-            record(self.name, name, False, reason, launch)
-            return
+    def take(self, launch: LaunchOp) -> Taken | str:
+        if (reason := decline_reason(launch, self.machine)) is not None:
+            return reason
         longest = max((sweep.extent.data for sweep in sweeps_of(launch)), key=trips)
-        shape = self._shape(launch, target)
-        location = launch.location
+        shape = self._shape(launch)
         steps = cooperate(launch, shape)
         reason = f"{shape.lanes} threads share each sweep of up to {longest} elements"
         if shape.vector > 1:
             reason += f", in vectors of {shape.vector}"
         if shape.rows > 1:
             reason += f"; a block has {shape.rows} rows"
-        record(self.name, name, True, reason, location, steps=steps)
+        return Taken(reason, steps)

@@ -24,17 +24,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
-from ...analysis.launches import open_launches
 from ...analysis.products import find_product
 from ...dialects.loop import AssertOp, CheckedIndexOp, ForOp
 from ...dialects.tile import LaunchOp
-from ...machine.targets import get_target
-from ..decisions import record_steps
 from ..schedule.deepen import DeepenPass, deepen, find_loop
+from .recipe import MachineRecipe, Taken
 from .tileify import is_scalar
 
 
@@ -47,20 +41,15 @@ def deepened(launch: LaunchOp) -> LaunchOp:
 
 
 @dataclass(frozen=True)
-class DeepenLaunchPass(ModulePass):
+class DeepenLaunchPass(MachineRecipe):
     """Make contractions out of launches over rows that compute something in front of the columns."""
 
     name = "deepen-launch"
 
-    target: str = "sm_90a"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        make_deeper = spread if get_target(self.target).is_gpu else _make_contraction
-        for kernel, launch in open_launches(op):
-            made = make_deeper(launch)
-            steps = made if isinstance(made, str) else [DeepenPass(loops=made)]
-            told = "its columns are an axis"
-            record_steps(self.name, kernel.sym_name.data, steps, told, kernel)
+    def take(self, launch: LaunchOp) -> Taken | str:
+        make_deeper = spread if self.machine.is_gpu else _make_contraction
+        made = make_deeper(launch)
+        return made if isinstance(made, str) else Taken("its columns are an axis", [DeepenPass(loops=made)])
 
 
 def _make_contraction(launch: LaunchOp) -> int | str:

@@ -18,21 +18,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import MemRefType
 
-from ...analysis.launches import open_launches
 from ...analysis.tilings import ASYNC_BUFFERS, BUFFERED_BLOCKS, SYNC_BUFFERS
+from ...dialects.loop import KernelOp
 from ...dialects.mbarriers import BARRIER_BYTES
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import Transport
 from ...dialects.sizes import static_shape
 from ...dialects.tile import MAX_BUFFERS, LaunchOp, StageOp
-from ...machine.targets import BLOCK_RESERVE, Target, get_gpu
+from ...machine.targets import BLOCK_RESERVE, Target
 from ..decisions import record
 from ..schedule.pipeline import filling_loops
 from .filled_slabs import fill_slabs
+from .recipe import GpuRecipe
 
 
 def slab_bytes(stage: StageOp) -> int:
@@ -73,19 +72,13 @@ def choose_buffers(
 
 
 @dataclass(frozen=True)
-class DoubleBufferPass(ModulePass):
+class DoubleBufferPass(GpuRecipe):
     """Give the slabs that each chunk of a loop fills anew as many buffers as there is room for."""
 
     name = "double-buffer"
 
-    target: str = "sm_90a"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_gpu(self.target)
-        for kernel, launch in open_launches(op):
-            self._apply(kernel.sym_name.data, launch, target)
-
-    def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
+    def visit(self, kernel: KernelOp, launch: LaunchOp) -> None:
+        name = kernel.sym_name.data
         loops = {
             loop: [o for o in loop.body.ops if isinstance(o, StageOp)]
             for loop in filling_loops(launch)
@@ -102,7 +95,7 @@ class DoubleBufferPass(ModulePass):
         for loop, stages in filled.items():
             extent = loop.extent.data
             chunks = extent if isinstance(extent, int) else None
-            buffers = choose_buffers(stages, chunks, asked, target)
+            buffers = choose_buffers(stages, chunks, asked, self.machine)
             if isinstance(buffers, str):
                 record(self.name, name, False, buffers, loop)
                 continue

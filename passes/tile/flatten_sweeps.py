@@ -36,25 +36,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
-from xdsl.passes import ModulePass
 
 from ...analysis.coalescing import sectors_of_lane
-from ...analysis.cost import hints_of, trips
-from ...analysis.launches import open_launches
+from ...analysis.cost import trips
 from ...analysis.windows import window_elements
 from ...dialects.inside import ops_in
-from ...dialects.loop import ForOp, LoadOp, StoreOp, YieldOp
+from ...dialects.loop import ForOp, KernelOp, LoadOp, StoreOp, YieldOp
 from ...dialects.sizes import Extent, static_extent
 from ...dialects.tile import LaunchOp
-from ...machine.targets import Target, get_gpu
+from ...machine.targets import Target
 from ..decisions import record
 from ..schedule.partial_threads import loop_like, sweeps_of
 from .chunk_reduce import BUSY_THREADS
 from .cooperative_reduce import lanes_share_columns, obstacle
+from .recipe import GpuRecipe
 from .rewrite_indices import rewrite_index
 from .tileify import is_scalar
 
@@ -180,21 +178,13 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
 
 
 @dataclass(frozen=True)
-class FlattenSweepsPass(ModulePass):
+class FlattenSweepsPass(GpuRecipe):
     """Make one loop of each sweep over several axes that threads are to share."""
 
     name = "flatten-sweeps"
 
-    target: str = "sm_90a"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_gpu(self.target)
-        with hints_of(op):
-            for kernel, launch in open_launches(op):
-                self._apply(kernel.sym_name.data, launch, target)
-
-    def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
-        reason = decline_reason(launch, target)
+    def visit(self, kernel: KernelOp, launch: LaunchOp) -> None:
+        name, reason = kernel.sym_name.data, decline_reason(launch, self.machine)
         if reason is not None:
             record(self.name, name, False, reason, launch)
             return

@@ -19,22 +19,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import BlockArgument
-from xdsl.passes import ModulePass
 
 from ...analysis.copies import bulk_refusal
-from ...analysis.launches import open_launches
 from ...dialects.inside import ops_of
 from ...dialects.loop import ForOp
 from ...dialects.tile import LaunchOp, Level, StageOp, arguments_behind
 from ...dialects.tile_mma import WgmmaOp
-from ..decisions import record
 from ..schedule.bind import BindPass
 from ..schedule.primitive import carry_out
 from ..schedule.split import in_parts
 from .filled_slabs import fill_slabs
+from .recipe import Recipe, Taken
 
 CHOICES = ("cluster_m", "cluster_n")
 
@@ -97,27 +94,22 @@ def _unshared(launch: LaunchOp, stage: StageOp, count: int) -> str | None:
 
 
 @dataclass(frozen=True)
-class FormClustersPass(ModulePass):
+class FormClustersPass(Recipe):
     """Let blocks form clusters where the schedule has `cluster_m` or `cluster_n`."""
 
     name = "form-clusters"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in open_launches(op):
-            name = kernel.sym_name.data
-            choice = next((c for c in CHOICES if launch.schedule and launch.schedule.get(c)), None)
-            if choice is None or launch.schedule is None:
-                record(self.name, name, False, "the schedule asks for none", launch)
-                continue
-            found = find_cluster(launch, choice, launch.schedule.number(choice))
-            if isinstance(found, str):
-                launch.schedule = launch.schedule.without(choice)
-                record(self.name, name, False, found, launch)
-                continue
-            steps, within = in_parts(launch, found.counter, found.count)
-            steps.append(BindPass(axis=within, to="cluster"))
-            carry_out(steps, launch)
-            steps.append(fill_slabs(launch, "multicast", dict.fromkeys(found.shared, found.count)))
-            hints = ", ".join(stage.slab.name_hint or "a slab" for stage in found.shared)
-            told = f"clusters of {found.count} blocks share {hints}"
-            record(self.name, name, True, told, launch, steps=steps)
+    def take(self, launch: LaunchOp) -> Taken | str:
+        choice = next((c for c in CHOICES if launch.schedule and launch.schedule.get(c)), None)
+        if choice is None or launch.schedule is None:
+            return "the schedule asks for none"
+        found = find_cluster(launch, choice, launch.schedule.number(choice))
+        if isinstance(found, str):
+            launch.schedule = launch.schedule.without(choice)
+            return found
+        steps, within = in_parts(launch, found.counter, found.count)
+        steps.append(BindPass(axis=within, to="cluster"))
+        carry_out(steps, launch)
+        steps.append(fill_slabs(launch, "multicast", dict.fromkeys(found.shared, found.count)))
+        hints = ", ".join(stage.slab.name_hint or "a slab" for stage in found.shared)
+        return Taken(f"clusters of {found.count} blocks share {hints}", steps)

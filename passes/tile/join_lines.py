@@ -20,22 +20,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import lcm
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from ...analysis.borders import loads_through_borders
 from ...analysis.contraction import Contraction, axes_of, find_contraction
 from ...analysis.factors import choose_instruction
-from ...analysis.launches import open_launches
 from ...analysis.tiling_choice import MOST_LINES
 from ...dialects.inside import ops_in
 from ...dialects.loop import LoadOp
 from ...dialects.tile import LaunchOp
-from ...machine.targets import Target, get_gpu
-from ..decisions import record
+from ...machine.targets import Target
 from .collapse_rows import collapse, divides
+from .recipe import GpuRecipe, Taken
 
 
 def decline_reason(launch: LaunchOp, target: Target) -> str | None:
@@ -78,23 +74,15 @@ def _counters(load: LoadOp) -> list[set[SSAValue]]:
 
 
 @dataclass(frozen=True)
-class JoinLinesPass(ModulePass):
+class JoinLinesPass(GpuRecipe):
     """Make one axis of the lines of an image and of the columns of each, for tensor cores."""
 
     name = "join-lines"
 
-    target: str = "sm_90a"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_gpu(self.target)
-        for kernel, launch in open_launches(op):
-            name, reason = kernel.sym_name.data, decline_reason(launch, target)
-            if reason is not None:
-                record(self.name, name, False, reason, launch)
-                continue
-            found = find_contraction(launch)
-            assert isinstance(found, Contraction)
-            line, lines = (launch.axes.data[axis].extent.data for axis in (found.n, found.n - 1))
-            step = collapse(launch, found.n)
-            told = f"{lines} lines of {line} are one axis"
-            record(self.name, name, True, told, launch, steps=[step])
+    def take(self, launch: LaunchOp) -> Taken | str:
+        if (reason := decline_reason(launch, self.machine)) is not None:
+            return reason
+        found = find_contraction(launch)
+        assert isinstance(found, Contraction)
+        line, lines = (launch.axes.data[axis].extent.data for axis in (found.n, found.n - 1))
+        return Taken(f"{lines} lines of {line} are one axis", [collapse(launch, found.n)])

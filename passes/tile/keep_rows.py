@@ -11,17 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
-from ...analysis.launches import open_launches
 from ...dialects.schedule import Kept
 from ...dialects.sizes import static_extent
 from ...dialects.tile import LaunchOp
-from ...machine.targets import Target, get_gpu
-from ..decisions import record
+from ..schedule.primitive import carry_out
 from ..schedule.stage import StagePass, bytes_of_rows, find_rows
+from .recipe import GpuRecipe, Taken
 
 REGISTER_FILE = 1 << 16
 """Registers of a multiprocessor; no block can have more (CUDA C++ Programming Guide, "Technical
@@ -35,33 +30,26 @@ SPARE_BYTES = 1024
 
 
 @dataclass(frozen=True)
-class KeepRowsPass(ModulePass):
+class KeepRowsPass(GpuRecipe):
     """Keep what several sweeps of a launch read in registers, or if asked in the scratchpad."""
 
     name = "keep-rows"
 
-    target: str = "sm_90a"
     stage: bool = False
     """Keep the rows in the scratchpad, not in registers."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_gpu(self.target)
-        for kernel, launch in open_launches(op):
-            name = kernel.sym_name.data
-            keep = None if launch.schedule is None else launch.schedule.word("keep")
-            shared = self.stage or keep == Kept.SHARED
-            size = self._size(launch, keep, target)
-            if isinstance(size, str):
-                record(self.name, name, False, size, launch)
-                continue
-            step = StagePass(to="shared" if shared else "registers")
-            reason = step.change(launch)
-            assert reason is None, reason
-            where = "bytes of the scratchpad" if shared else "registers"
-            told = f"rows are kept in {size} {where}"
-            record(self.name, name, True, told, launch, steps=[step])
+    def take(self, launch: LaunchOp) -> Taken | str:
+        keep = None if launch.schedule is None else launch.schedule.word("keep")
+        shared = self.stage or keep == Kept.SHARED
+        size = self._size(launch, keep)
+        if isinstance(size, str):
+            return size
+        step = StagePass(to="shared" if shared else "registers")
+        carry_out([step], launch)
+        where = "bytes of the scratchpad" if shared else "registers"
+        return Taken(f"rows are kept in {size} {where}", [step])
 
-    def _size(self, launch: LaunchOp, keep: str | None, target: Target) -> int | str:
+    def _size(self, launch: LaunchOp, keep: str | None) -> int | str:
         """Registers of a thread, or bytes of the scratchpad, that the rows of a launch take; or why none."""
         if launch.schedule is None or launch.schedule.get("threads") is None:
             return "its threads do not share sweeps"
@@ -71,7 +59,7 @@ class KeepRowsPass(ModulePass):
         if not rows:
             return "no element is read by more than one sweep"
         if self.stage or keep == Kept.SHARED:
-            size, most = bytes_of_rows(rows, launch), target.block_shared_bytes - SPARE_BYTES
+            size, most = bytes_of_rows(rows, launch), self.machine.block_shared_bytes - SPARE_BYTES
             if isinstance(size, int) and size > most:
                 return f"rows of {size} bytes exceed the {most} of a block's scratchpad"
             return size

@@ -25,20 +25,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument
-from xdsl.passes import ModulePass
 
 from ...analysis.cost import size_bytes
-from ...analysis.launches import open_launches
 from ...dialects.inside import ops_of
 from ...dialects.tile import LaunchOp, Level, StageOp
-from ...machine.targets import Target, get_gpu
-from ..decisions import record
+from ...machine.targets import Target
 from ..schedule.primitive import carry_out
 from ..schedule.reorder import ReorderPass
 from ..schedule.split import in_parts
+from .recipe import GpuRecipe, Taken
 
 GAIN = 1 / 8
 """The part of what blocks read together that another order must save."""
@@ -102,30 +98,21 @@ def _bytes_of_cluster(launch: LaunchOp, stage: StageOp) -> int:
 
 
 @dataclass(frozen=True)
-class OrderBlocksPass(ModulePass):
+class OrderBlocksPass(GpuRecipe):
     """Order the blocks of kernels that stage more than a GPU's cache holds."""
 
     name = "order-blocks"
 
-    target: str = "sm_90a"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_gpu(self.target)
-        for kernel, launch in open_launches(op):
-            name = kernel.sym_name.data
-            grid = find_grid(launch, target)
-            if isinstance(grid, str):
-                record(self.name, name, False, grid, launch)
-                continue
-            blocks = target.processors // launch.cluster
-            sizes = {part: grid.together(part, blocks) for part in grid.parts()}
-            best = min(sizes, key=lambda part: (sizes[part], part))
-            if sizes[best] > (1 - GAIN) * sizes[1]:
-                record(self.name, name, False, "another order saves too little", launch)
-                continue
-            steps, within = in_parts(launch, grid.outer, best)
-            steps.append(ReorderPass(axes=(grid.inner.name_hint or "", within)))
-            carry_out(steps, launch)
-            said = f"{target.processors} blocks read slabs of {sizes[best]} bytes, not {sizes[1]}"
-            told = f"{said}: {best} rows of them count fastest"
-            record(self.name, name, True, told, launch, steps=steps)
+    def take(self, launch: LaunchOp) -> Taken | str:
+        grid, processors = find_grid(launch, self.machine), self.machine.processors
+        if isinstance(grid, str):
+            return grid
+        sizes = {part: grid.together(part, processors // launch.cluster) for part in grid.parts()}
+        best = min(sizes, key=lambda part: (sizes[part], part))
+        if sizes[best] > (1 - GAIN) * sizes[1]:
+            return "another order saves too little"
+        steps, within = in_parts(launch, grid.outer, best)
+        steps.append(ReorderPass(axes=(grid.inner.name_hint or "", within)))
+        carry_out(steps, launch)
+        said = f"{processors} blocks read slabs of {sizes[best]} bytes, not {sizes[1]}"
+        return Taken(f"{said}: {best} rows of them count fastest", steps)

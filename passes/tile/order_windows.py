@@ -20,21 +20,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from ...analysis.conditions import Term, terms
 from ...analysis.cost import trips
-from ...analysis.launches import open_launches
 from ...analysis.windows import MOST_STEPS, MOST_STRIDE, window_elements
 from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp
 from ...dialects.tile import LaunchOp
-from ..decisions import record_steps
 from ..schedule.primitive import Primitive
 from ..schedule.reorder import ReorderPass
 from .named_axes import name_axes
+from .recipe import Recipe, Taken
 from .rewrite_indices import index_of
 from .split_axes import quotients, split, trial
 
@@ -114,12 +109,12 @@ def _order(launch: LaunchOp, parts: tuple[int, int] | None) -> list[Primitive]:
 
 
 @dataclass(frozen=True)
-class OrderWindowsPass(ModulePass):
+class OrderWindowsPass(Recipe):
     """Have windows slide along the innermost axes of a CPU's launches."""
 
     name = "order-windows"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in open_launches(op):
-            told = "its windows slide along the innermost axes now"
-            record_steps(self.name, kernel.sym_name.data, _arrange(launch), told, launch)
+    def take(self, launch: LaunchOp) -> Taken | str:
+        steps = _arrange(launch)
+        told = "its windows slide along the innermost axes now"
+        return steps if isinstance(steps, str) else Taken(told, steps)

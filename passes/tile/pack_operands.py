@@ -30,27 +30,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
-from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
-    ModuleOp,
     UnitAttr,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.launches import open_launches
 from ...analysis.products import Product, find_product, may_stay, slice_of, walk_along_k
 from ...analysis.vectors import lies_along
 from ...dialects.inside import ops_in
-from ...dialects.loop import ForOp, LoadOp, TestOp, YieldOp
+from ...dialects.loop import ForOp, KernelOp, LoadOp, TestOp, YieldOp
 from ...dialects.scalars import Combiner, is_integer, storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import Extent, ceil_div, extent_expr
@@ -58,9 +54,9 @@ from ...dialects.tile import AxisAttr, LaunchOp, Level
 from ...dialects.tile_pack import SHARED, PackOp, PackYieldOp
 from ...errors import DeploError
 from ...index.affine import quotient, remainder
-from ..decisions import record
 from ..loop.scalar_code import emit_constant
 from ..lower_loops import CHUNK
+from .recipe import Recipe, Taken
 from .rewrite_indices import rewrite_index
 
 INDEX = IndexType()
@@ -337,23 +333,20 @@ def pack(launch: LaunchOp, product: Product) -> str:
 
 
 @dataclass(frozen=True)
-class PackOperandsPass(ModulePass):
+class PackOperandsPass(Recipe):
     """Pack the factors of each contraction that has a CPU's schedule."""
 
     name = "pack-operands"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in open_launches(op):
-            self._apply(kernel.sym_name.data, launch)
-
-    def _apply(self, name: str, launch: LaunchOp) -> None:
-        reason = decline_reason(launch)
-        found = find_product(launch) if reason is None else reason
+    def take(self, launch: LaunchOp) -> Taken | str:
+        found = decline_reason(launch) or find_product(launch)
         if isinstance(found, str):
-            record(self.name, name, False, found, launch)
-            return
+            return found
         assert launch.schedule is not None
         if launch.schedule.get("pairs") == 1 and found.narrow is None:
+            kernel = launch.parent_op()
+            assert isinstance(kernel, KernelOp)
+            name = kernel.sym_name.data
             raise DeploError(f"@{name} multiplies other factors than bf16; it has no `pairs`")
         # The step that `schedule-cpu` took, `legacy`, packs, too.
-        record(self.name, name, True, pack(launch, found), launch, steps=[])
+        return Taken(pack(launch, found), [])

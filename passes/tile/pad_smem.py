@@ -16,21 +16,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import MemRefType
 
 from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape, vectors_of
 from ...analysis.copies import copy_elements
 from ...analysis.cost import trips
-from ...analysis.launches import open_launches
-from ...dialects.loop import ForOp, LoadOp
+from ...dialects.loop import ForOp, KernelOp, LoadOp
 from ...dialects.schedule import Transport
 from ...dialects.sizes import static_extent, static_shape
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
 from ..schedule.fill import slabs_of
 from .filled_slabs import record_filled
+from .recipe import Recipe
 
 PADS = (0, 1, 2, 4, 8, 16)
 """Elements that a row may be longer, up to `PADDING` of the model."""
@@ -81,17 +79,13 @@ def loops_between(load: LoadOp, stage: StageOp) -> list[ForOp]:
 
 
 @dataclass(frozen=True)
-class PadSmemPass(ModulePass):
+class PadSmemPass(Recipe):
     """Pad each slab whose reads then take fewer turns."""
 
     name = "pad-smem"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in open_launches(op):
-            self._apply(kernel.sym_name.data, launch)
-
-    def _apply(self, name: str, launch: LaunchOp) -> None:
-        stages = slabs_of(launch)
+    def visit(self, kernel: KernelOp, launch: LaunchOp) -> None:
+        name, stages = kernel.sym_name.data, slabs_of(launch)
         pads: dict[StageOp, int] = {}
         said: dict[StageOp, str] = {}
         if not stages:

@@ -16,14 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from ...analysis.bank_conflicts import Access, Warp, places_in, sectors, turns, warp_of
-from ...analysis.cost import hints_of, trips
-from ...analysis.launches import open_launches
+from ...analysis.cost import trips
 from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import AccumulateOp, LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
@@ -31,8 +28,8 @@ from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import shape_of
 from ...dialects.tile import SHARED, LaunchOp, Level, StageOp
 from ...index.affine import count_symbols
-from ..decisions import record
 from .pad_smem import PADS
+from .recipe import Recipe, Taken
 
 
 def position(thread: int, element: int, threads: int, strip: int) -> int:
@@ -184,28 +181,20 @@ def decline_reason(launch: LaunchOp) -> str | None:
 
 
 @dataclass(frozen=True)
-class PermuteRegisterTilePass(ModulePass):
+class PermuteRegisterTilePass(Recipe):
     """Choose the strips of each launch whose threads compute tiles."""
 
     name = "permute-register-tile"
 
     vector: int = 1
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        with hints_of(op):
-            for kernel, launch in open_launches(op):
-                self._apply(kernel.sym_name.data, launch)
-
-    def _apply(self, name: str, launch: LaunchOp) -> None:
-        reason = decline_reason(launch)
-        schedule = launch.schedule
-        if reason is not None or schedule is None:
-            record(self.name, name, False, reason or "", launch)
-            return
-        strips = choose_strips(launch, schedule, self.vector)
+    def take(self, launch: LaunchOp) -> Taken | str:
+        if (reason := decline_reason(launch)) is not None:
+            return reason
+        assert launch.schedule is not None
+        strips = choose_strips(launch, launch.schedule, self.vector)
         if not strips:
-            record(self.name, name, False, "neighbouring elements cost a warp the least", launch)
-            return
-        launch.schedule = schedule.with_choices(**strips)
+            return "neighbouring elements cost a warp the least"
+        launch.schedule = launch.schedule.with_choices(**strips)
         listed = ", ".join(f"strips of {size} along {key[-1]}" for key, size in strips.items())
-        record(self.name, name, True, listed, launch, steps=[])
+        return Taken(listed, [])

@@ -15,30 +15,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
-from ...analysis.launches import open_launches
-from ...dialects.loop import ForOp
+from ...dialects.loop import ForOp, KernelOp
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
 from ..schedule.pipeline import PipelinePass, filling_loops, obstacle
+from .recipe import Recipe
 
 
 @dataclass(frozen=True)
-class PipelineKOuterPass(ModulePass):
+class PipelineKOuterPass(Recipe):
     """Pipeline each loop whose slabs have buffers that take turns."""
 
     name = "pipeline-k-outer"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in open_launches(op):
-            name, loops = kernel.sym_name.data, filling_loops(launch)
-            if not loops:
-                record(self.name, name, False, "no loop fills a slab", launch)
-            for loop in loops:
-                self._apply(name, launch, loop)
+    def visit(self, kernel: KernelOp, launch: LaunchOp) -> None:
+        name, loops = kernel.sym_name.data, filling_loops(launch)
+        if not loops:
+            record(self.name, name, False, "no loop fills a slab", launch)
+        for loop in loops:
+            self._apply(name, launch, loop)
 
     def _apply(self, name: str, launch: LaunchOp, loop: ForOp) -> None:
         step = PipelinePass(axis=loop.induction_var.name_hint or "")

@@ -17,24 +17,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
-from ...analysis.launches import open_launches
 from ...analysis.windows import window_elements
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, LoadOp
 from ...dialects.sizes import static_extent
 from ...dialects.tile import CombineOp, LaunchOp, PrefixOp, StageOp
 from ...errors import counted
-from ...machine.targets import Target, get_target
-from ..decisions import record
+from ...machine.targets import Target
 from ..schedule.primitive import carry_out
 from ..schedule.tensorize import TensorizePass
 from .column_strips import find_strips
 from .cooperative_reduce import axes_read
 from .named_axes import name_axes
+from .recipe import MachineRecipe, Taken
 from .scheduled_tile import scheduled_tile
 
 MAX_TILE = 4
@@ -122,28 +117,21 @@ def decline_reason(launch: LaunchOp, target: Target) -> str | None:
 
 
 @dataclass(frozen=True)
-class RegisterTilePass(ModulePass):
+class RegisterTilePass(MachineRecipe):
     """Give each thread of a matrix product a block of the result."""
 
     name = "register-tile"
 
-    target: str = "sm_90a"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
-        for kernel, launch in open_launches(op):
-            name = kernel.sym_name.data
-            step = find_step(launch, target)
-            if isinstance(step, str):
-                record(self.name, name, False, step, launch)
-                continue
-            carry_out([step], launch)
-            if launch.schedule is not None:
-                threads = static_extent(launch.num_threads)
-                launch.schedule = launch.schedule.with_choices(threads=threads)
-            listed = " by ".join(str(size) for size in step.by if size > 1) or "single"
-            told = f"each thread computes {listed} elements"
-            record(self.name, name, True, told, launch, steps=[step])
+    def take(self, launch: LaunchOp) -> Taken | str:
+        step = find_step(launch, self.machine)
+        if isinstance(step, str):
+            return step
+        carry_out([step], launch)
+        if launch.schedule is not None:
+            threads = static_extent(launch.num_threads)
+            launch.schedule = launch.schedule.with_choices(threads=threads)
+        listed = " by ".join(str(size) for size in step.by if size > 1) or "single"
+        return Taken(f"each thread computes {listed} elements", [step])
 
 
 def find_step(launch: LaunchOp, target: Target) -> TensorizePass | str:

@@ -12,12 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
-from ...analysis.cost import hints_of, trips
-from ...analysis.launches import open_launches
+from ...analysis.cost import trips
 from ...analysis.vectors import is_unit_stride
 from ...dialects.inside import ops_in
 from ...dialects.kernel import WARP
@@ -25,11 +20,11 @@ from ...dialects.loop import LoadOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.tile import MAX_THREADS, LaunchOp, Level
-from ...machine.targets import Target, get_gpu
-from ..decisions import record
+from ...machine.targets import Target
 from ..replacing import replace
 from ..schedule.scan import Scan, ScanPass, find_scan, share, terms_of, widest_vector
 from .named_axes import name_axes
+from .recipe import GpuRecipe, Taken
 from .row_shape import covering, rows_per_block
 from .running_folds import runs
 
@@ -102,21 +97,11 @@ def _words(launch: LaunchOp) -> int:
 
 
 @dataclass(frozen=True)
-class ScanRowsPass(ModulePass):
+class ScanRowsPass(GpuRecipe):
     """Needs launches whose axes are not shared out yet; leaves running folds that threads share."""
 
     name = "scan-rows"
 
-    target: str = "sm_90a"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Share every running fold."""
-        target = get_gpu(self.target)
-        with hints_of(op):
-            for kernel, launch in open_launches(op):
-                name, location = kernel.sym_name.data, launch.location
-                step = _change(launch, target)
-                if isinstance(step, str):
-                    record(self.name, name, False, step, location)
-                else:
-                    record(self.name, name, True, step.done, location, steps=[step])
+    def take(self, launch: LaunchOp) -> Taken | str:
+        step = _change(launch, self.machine)
+        return step if isinstance(step, str) else Taken(step.done, [step])

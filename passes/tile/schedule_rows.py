@@ -19,15 +19,12 @@ from functools import partial
 from math import prod
 from typing import cast
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
-from ...analysis.cost import FUNCTION_WORK, hints_of, scalar_work, trips
+from ...analysis.cost import FUNCTION_WORK, scalar_work, trips
 from ...analysis.cpu_rows import RowProblem, choose_rows, misfit
-from ...analysis.launches import open_launches
 from ...analysis.windows import rows_overlap, window_elements
 from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import ForOp, KernelOp, LoadOp
@@ -35,7 +32,6 @@ from ...dialects.scalars import storage_bytes
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import shape_of
 from ...dialects.tile import LaunchOp
-from ...machine.cpus import Cpu
 from ...machine.targets import get_cpu
 from ..asked_choices import asked_choices
 from ..decisions import record
@@ -43,6 +39,7 @@ from ..schedule.hint import HintPass
 from .blockify_launch import work_per_point
 from .column_strips import find_strips
 from .order_windows import sliding_axes
+from .recipe import Recipe
 
 
 def find_problem(kernel: KernelOp, launch: LaunchOp) -> str | RowProblem:
@@ -112,7 +109,7 @@ def _bytes(array: SSAValue, loads: int) -> int:
 
 
 @dataclass(frozen=True)
-class ScheduleRowsPass(ModulePass):
+class ScheduleRowsPass(Recipe):
     """Write a schedule on each launch that has none; `target` says for which CPU."""
 
     name = "schedule-rows"
@@ -126,17 +123,9 @@ class ScheduleRowsPass(ModulePass):
     strip: int | None = None
     divide: int | None = None
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        cpu = get_cpu(self.target)
-        with hints_of(op):
-            for kernel, launch in open_launches(op):
-                self._apply(kernel, launch, find_problem(kernel, launch), cpu)
-
-    def _apply(
-        self, kernel: KernelOp, launch: LaunchOp, problem: str | RowProblem, cpu: Cpu
-    ) -> None:
-        name = kernel.sym_name.data
-        if isinstance(problem, str):
+    def visit(self, kernel: KernelOp, launch: LaunchOp) -> None:
+        name, cpu = kernel.sym_name.data, get_cpu(self.target)
+        if isinstance(problem := find_problem(kernel, launch), str):
             record(self.name, name, False, problem, launch)
             return
         fits = partial(misfit, problem, cpu=cpu)

@@ -37,23 +37,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
-from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, IndexType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.loop import ForOp, TestOp
 from ...dialects.scalars import Combiner
 from ...dialects.sizes import Extent, extent_expr
 from ...dialects.tile import LaunchOp
-from ..decisions import record
 from ..lower_loops import combine, identity_constant
 from ..replacing import replace
+from .recipe import Recipe, Taken
 from .rewrite_indices import rewrite_index
 from .running_folds import misfit, runs, varying_ops
 from .split_axes import split_in_parts
@@ -180,30 +177,22 @@ class _Places:
         return until
 
 
-def _change(launch: LaunchOp) -> tuple[bool, str]:
-    """Share the prefixes of a launch's running folds; whether it has them, and what came of it."""
-    if launch.settled is not None:
-        return False, launch.settled
-    reasons: dict[str, None] = {}
-    for axis, part in runs(launch):
-        copy = launch.clone()
-        copy.location = launch.location
-        if (reason := _share(copy, axis, part)) is None:
-            name = launch.body.block.args[axis].name_hint or f"axis {axis}"
-            replace(launch, copy)
-            return True, f"{name} shares its sums in parts of {part}"
-        reasons[reason] = None
-    return False, "; ".join(reasons) or "no reduction ends at the place of an axis"
-
-
 @dataclass(frozen=True)
-class SharePrefixesPass(ModulePass):
+class SharePrefixesPass(Recipe):
     """Needs launches whose axes are not shared out yet; leaves running folds that do nothing twice."""
 
     name = "share-prefixes"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Share the prefixes of every launch that has running folds."""
-        for kernel, launch in open_launches(op):
-            done, reason = _change(launch)
-            record(self.name, kernel.sym_name.data, done, reason, launch, steps=[self])
+    def take(self, launch: LaunchOp) -> Taken | str:
+        if launch.settled is not None:
+            return launch.settled
+        reasons: dict[str, None] = {}
+        for axis, part in runs(launch):
+            copy = launch.clone()
+            copy.location = launch.location
+            if (reason := _share(copy, axis, part)) is None:
+                name = launch.body.block.args[axis].name_hint or f"axis {axis}"
+                replace(launch, copy)
+                return Taken(f"{name} shares its sums in parts of {part}", [self])
+            reasons[reason] = None
+        return "; ".join(reasons) or "no reduction ends at the place of an axis"

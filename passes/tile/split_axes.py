@@ -42,15 +42,11 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument
 from xdsl.ir.affine import AffineBinaryOpKind, AffineDimExpr
-from xdsl.passes import ModulePass
 
 from ...analysis.contraction import find_contraction
-from ...analysis.cost import hints_of, trips
-from ...analysis.launches import open_launches
+from ...analysis.cost import trips
 from ...analysis.products import axes_of_factors, find_product
 from ...analysis.transposes import find_tile
 from ...dialects.inside import ops_in
@@ -59,13 +55,13 @@ from ...dialects.sizes import Extent, extent_of
 from ...dialects.tile import LaunchOp
 from ...index.affine import divisions
 from ...machine.targets import get_target
-from ..decisions import record
 from ..schedule.deepen import find_loop
 from ..schedule.primitive import Primitive
 from ..schedule.reorder import ReorderPass
 from ..schedule.split import SplitPass, split_axis
 from .deepen_launch import deepened
 from .named_axes import name_axes
+from .recipe import MachineRecipe, Taken
 from .rewrite_indices import index_of
 
 LONG = 64
@@ -164,23 +160,12 @@ def trial(launch: LaunchOp) -> Generator[LaunchOp]:
 
 
 @dataclass(frozen=True)
-class SplitAxesPass(ModulePass):
+class SplitAxesPass(MachineRecipe):
     """Split the axes that keep launches from being contractions, or their loops from walking along memory."""
 
     name = "split-axes"
 
-    target: str = "sm_90a"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        with hints_of(op):
-            for kernel, launch in open_launches(op):
-                done = self._split(launch)
-                reason, steps = (done, None) if isinstance(done, str) else done
-                fired, name = not isinstance(done, str), kernel.sym_name.data
-                record(self.name, name, fired, reason, launch, steps=steps)
-
-    def _split(self, launch: LaunchOp) -> tuple[str, list[Primitive] | None] | str:
-        """Split the axes of a launch; gives what was done, and the steps, or why not."""
+    def take(self, launch: LaunchOp) -> Taken | str:
         if launch.settled is not None:
             return launch.settled
         steps = self._steps(launch)
@@ -195,7 +180,7 @@ class SplitAxesPass(ModulePass):
             said.append(f"{name} is split in {'phases' if places_first else f'parts of {part}'}")
             taken += split(launch, axis, part, places_first=places_first)
         known = all(isinstance(part, int) for _, part, _ in steps)
-        return ", ".join(said), taken if known else None
+        return Taken(", ".join(said), taken if known else None)
 
     def _steps(self, launch: LaunchOp) -> list[tuple[int, Extent, bool]] | str:
         """The splits that make a launch a contraction, or why there are none.

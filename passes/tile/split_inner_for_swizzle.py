@@ -14,18 +14,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape
 from ...analysis.copies import bulk_refusal
-from ...analysis.launches import open_launches
+from ...dialects.loop import KernelOp
 from ...dialects.schedule import SWIZZLE_BYTES, Transport
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
 from ..schedule.fill import slabs_of
 from .filled_slabs import record_filled
+from .recipe import Recipe
 
 
 def turns(stage: StageOp, launch: LaunchOp, swizzle: int) -> int:
@@ -35,16 +32,13 @@ def turns(stage: StageOp, launch: LaunchOp, swizzle: int) -> int:
 
 
 @dataclass(frozen=True)
-class SplitInnerForSwizzlePass(ModulePass):
+class SplitInnerForSwizzlePass(Recipe):
     """Swizzle each slab of the copy engine whose reads then take fewer turns."""
 
     name = "split-inner-for-swizzle"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in open_launches(op):
-            self._apply(kernel.sym_name.data, launch)
-
-    def _apply(self, name: str, launch: LaunchOp) -> None:
+    def visit(self, kernel: KernelOp, launch: LaunchOp) -> None:
+        name = kernel.sym_name.data
         stages = [stage for stage in slabs_of(launch) if stage.transport is Transport.TMA]
         widths: dict[StageOp, int] = {}
         said: dict[StageOp, str] = {}

@@ -34,22 +34,17 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.builder import Builder
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...analysis.contraction import Contraction, operands_are_boxes
-from ...analysis.cost import hints_of
-from ...analysis.launches import open_launches
 from ...dialects.inside import ops_in
 from ...dialects.loop import INDEX, ForOp, KernelOp, StoreOp
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import shape_of
 from ...dialects.tile import AxisAttr, LaunchOp, Level
-from ...machine.targets import get_gpu
 from ..decisions import record
 from ..loop.merging import drop_unused_inputs
 from ..loop.scalar_code import emit_constant
@@ -66,6 +61,7 @@ from ..schedule.primitive import Primitive
 from .atomic_epilogue import accumulate, refusal
 from .axis_splits import split_for_gpu
 from .blockify_launch import blockify
+from .recipe import GpuRecipe
 
 
 def share_out(launch: LaunchOp, threads: int, **choices: int) -> list[Primitive]:
@@ -140,7 +136,7 @@ def make_atomic(kernel: KernelOp, zeros: list[KernelOp], parts: Parts) -> Kernel
 
 
 @dataclass(frozen=True)
-class SplitMatmulKPass(ModulePass):
+class SplitMatmulKPass(GpuRecipe):
     """Split the sweep of each launch whose schedule has a `split_k`.
 
     With `atomics`, the parts are added to the result in any order, where the epilogue allows that.
@@ -148,16 +144,10 @@ class SplitMatmulKPass(ModulePass):
 
     name = "split-matmul-k"
 
-    target: str = "sm_90a"
     atomics: bool = False
     """Add the parts to the result in any order, where the epilogue allows it."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        with hints_of(op):
-            for kernel, launch in open_launches(op):
-                self._apply(kernel, launch)
-
-    def _apply(self, kernel: KernelOp, launch: LaunchOp) -> None:
+    def visit(self, kernel: KernelOp, launch: LaunchOp) -> None:
         name = kernel.sym_name.data
         schedule = launch.schedule
         count = None if schedule is None else schedule.get("split_k")
@@ -172,7 +162,7 @@ class SplitMatmulKPass(ModulePass):
             return
         sweep = _sweep_of(launch)
         parts = parts_of(sweep.extent.data, count, schedule.get("block_k") or 1)
-        threads = get_gpu(self.target).threads
+        threads = self.machine.threads
         made: list[KernelOp] | str = f"K of {parts.extent} is one part"
         if parts.count > 1:
             made = self._make(kernel, parts, threads)

@@ -32,22 +32,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IndexType, ModuleOp
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import IndexType
 
 from ...analysis.contraction import find_contraction
-from ...analysis.launches import open_launches
 from ...dialects.inside import ops_of
 from ...dialects.kernel import WARP
-from ...dialects.loop import ForOp
+from ...dialects.loop import ForOp, KernelOp
 from ...dialects.tile import LaunchOp, Level
-from ...machine.targets import Target, get_target
+from ...machine.targets import Target
 from ..decisions import record
 from ..schedule.partial import PartialPass
 from ..schedule.partial_blocks import fold_in_parts, parts_of, sweep_of
 from .chunk_reduce import block_columns
 from .cooperative_reduce import lanes_share_columns, reduces_columns
+from .recipe import MachineRecipe
 
 INDEX = IndexType()
 
@@ -123,22 +121,18 @@ def _choose_on_cpu(launch: LaunchOp, points: int, elements: int, target: Target)
 
 
 @dataclass(frozen=True)
-class SplitReducePass(ModulePass):
+class SplitReducePass(MachineRecipe):
     """Split long reductions with few results into parts."""
 
     name = "split-reduce"
 
-    target: str = "sm_90a"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_target(self.target)
-        for kernel, launch in open_launches(op):
-            step = find_step(launch, target)
-            name, location = kernel.sym_name.data, launch.location
-            if isinstance(step, str):
-                record(self.name, name, False, step, location)
-                continue
-            made = fold_in_parts(kernel, step.parts, step.grain)
-            assert not isinstance(made, str), made
-            names = tuple(new.sym_name.data for new in made)
-            record(self.name, name, True, step.done, location, names, [step])
+    def visit(self, kernel: KernelOp, launch: LaunchOp) -> None:
+        step = find_step(launch, self.machine)
+        name, location = kernel.sym_name.data, launch.location
+        if isinstance(step, str):
+            record(self.name, name, False, step, location)
+            return
+        made = fold_in_parts(kernel, step.parts, step.grain)
+        assert not isinstance(made, str), made
+        names = tuple(new.sym_name.data for new in made)
+        record(self.name, name, True, step.done, location, names, [step])

@@ -15,44 +15,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
-from ...analysis.launches import open_launches
 from ...dialects.tile import LaunchOp
-from ...machine.targets import get_gpu
-from ..decisions import record
 from ..schedule.primitive import carry_out
 from ..schedule.stage import StagePass
 from ..schedule.stage_tiles import find_staging
+from .recipe import GpuRecipe, Taken
 
 
 @dataclass(frozen=True)
-class StageInputsPass(ModulePass):
+class StageInputsPass(GpuRecipe):
     """Stage the operands of each contraction whose schedule says how much of K a block shares."""
 
     name = "stage-inputs"
 
-    target: str = "sm_90a"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        limit = get_gpu(self.target).block_shared_bytes
-        for kernel, launch in open_launches(op):
-            self._apply(kernel.sym_name.data, launch, limit)
-
-    def _apply(self, name: str, launch: LaunchOp, limit: int) -> None:
+    def take(self, launch: LaunchOp) -> Taken | str:
         if launch.schedule is None or launch.schedule.get("block_k") is None:
-            record(self.name, name, False, "the schedule stages nothing", launch)
-            return
+            return "the schedule stages nothing"
         found = find_staging(launch)
         if isinstance(found, str):
-            record(self.name, name, False, found, launch)
-            return
-        if (size := found.bytes) > limit:
-            reason = f"slabs of {size} bytes exceed the {limit} of a block"
-            record(self.name, name, False, reason, launch)
-            return
+            return found
+        if (size := found.bytes) > (limit := self.machine.block_shared_bytes):
+            return f"slabs of {size} bytes exceed the {limit} of a block"
         step = StagePass(to="shared")
         carry_out([step], launch)
-        record(self.name, name, True, f"slabs of {size} bytes", launch, steps=[step])
+        return Taken(f"slabs of {size} bytes", [step])

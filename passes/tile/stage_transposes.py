@@ -28,24 +28,17 @@ from dataclasses import dataclass
 from itertools import compress
 from math import prod
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
-from ...analysis.cost import hints_of
-from ...analysis.launches import open_launches
 from ...analysis.transposes import Tile, find_tile
 from ...dialects.inside import ops_in
 from ...dialects.schedule import ScheduleAttr
 from ...dialects.sizes import ceil_div, static_extent
 from ...dialects.tile import CombineOp, LaunchOp, Level, PrefixOp, StageOp
-from ...machine.targets import Target, get_gpu
-from ..decisions import record
 from ..schedule.primitive import Primitive
 from ..schedule.stage import StagePass
 from ..schedule.stage_tiles import array_names, copy_tiles, loads_of
 from .axis_splits import Split
 from .blockify_launch import blockify
+from .recipe import GpuRecipe, Taken
 
 
 def stage(launch: LaunchOp, tile: Tile) -> list[Primitive] | None:
@@ -84,26 +77,16 @@ def decline_reason(launch: LaunchOp) -> str | None:
 
 
 @dataclass(frozen=True)
-class StageTransposesPass(ModulePass):
+class StageTransposesPass(GpuRecipe):
     """Stage what launches of single elements read down its columns."""
 
     name = "stage-transposes"
 
-    target: str = "sm_90a"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_gpu(self.target)
-        with hints_of(op):
-            for kernel, launch in open_launches(op):
-                self._apply(kernel.sym_name.data, launch, target)
-
-    def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
-        location = launch.location
-        found = decline_reason(launch) or find_tile(launch, target)
+    def take(self, launch: LaunchOp) -> Taken | str:
+        found = decline_reason(launch) or find_tile(launch, self.machine)
         if isinstance(found, str):
-            record(self.name, name, False, found, location)
-            return
+            return found
         steps = stage(launch, found)
         shape = " by ".join(str(size) for size in found.sizes if size > 1)
         saved = f"{found.before:.0f} sectors for a warp's points become {found.after:.0f}"
-        record(self.name, name, True, f"tiles of {shape}: {saved}", location, steps=steps)
+        return Taken(f"tiles of {shape}: {saved}", steps)

@@ -19,19 +19,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import MemRefType
 
-from ...analysis.launches import open_launches
 from ...analysis.windows import stride_along
 from ...dialects.inside import ops_in, ops_of
 from ...dialects.loop import LoadOp, StoreOp
 from ...dialects.scalars import storage_bytes
 from ...dialects.tile import LaunchOp
-from ..decisions import record_steps
 from ..schedule.primitive import Primitive
 from .order_windows import has_windows, index_sums, move_last, sliding_axes
+from .recipe import Recipe, Taken
 from .split_axes import quotients, split, trial
 
 LINE = 64
@@ -91,12 +88,12 @@ def _arrange(launch: LaunchOp) -> list[Primitive] | str:
 
 
 @dataclass(frozen=True)
-class StripChannelsPass(ModulePass):
+class StripChannelsPass(Recipe):
     """Have windows over images with channels last slide along images, a strip of channels at a time."""
 
     name = "strip-channels"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in open_launches(op):
-            told = "its windows slide over an image for a strip of channels at a time"
-            record_steps(self.name, kernel.sym_name.data, _arrange(launch), told, launch)
+    def take(self, launch: LaunchOp) -> Taken | str:
+        steps = _arrange(launch)
+        told = "its windows slide over an image for a strip of channels at a time"
+        return steps if isinstance(steps, str) else Taken(told, steps)

@@ -14,46 +14,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
-from ...analysis.launches import open_launches
 from ...dialects.kernel import WARP
 from ...dialects.sizes import static_extent
+from ...dialects.tile import LaunchOp
 from ...errors import counted
 from ...machine.matrix_instructions import MMA
 from ...machine.targets import has_instruction
-from ..decisions import record
 from ..schedule.primitive import carry_out
+from .recipe import Recipe, Taken
 from .scheduled_tile import scheduled_tile
 
 
 @dataclass(frozen=True)
-class TensorCoresPass(ModulePass):
+class TensorCoresPass(Recipe):
     """Multiply matrices in warps where the schedule has `mma`."""
 
     name = "tensor-cores"
 
     target: str = "sm_90a"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def take(self, launch: LaunchOp) -> Taken | str:
         instructions = [row for row in MMA if has_instruction(self.target, row)]
-        for kernel, launch in open_launches(op):
-            name, schedule = kernel.sym_name.data, launch.schedule
-            if schedule is None or not schedule.get("mma"):
-                record(self.name, name, False, "the schedule says nothing of matrices", launch)
-                continue
-            step = scheduled_tile(launch, instructions)
-            if isinstance(step, str):
-                record(self.name, name, False, step, launch)
-                continue
-            carry_out([step], launch)
-            row = next(row for row in instructions if row.name == step.instr)
-            threads, (rows, columns) = static_extent(launch.num_threads), step.by
-            choices = {"strip_m": 1, "strip_n": row.thread_columns, "threads": threads}
-            launch.schedule = schedule.with_choices(**choices)
-            tile = f"{rows // row.thread_rows} by {columns // row.thread_columns}"
-            warps = counted(threads // WARP, "warp")
-            told = f"{warps} of {tile} products of matrices for each {row.depth} of K"
-            record(self.name, name, True, told, launch, steps=[step])
+        schedule = launch.schedule
+        if schedule is None or not schedule.get("mma"):
+            return "the schedule says nothing of matrices"
+        step = scheduled_tile(launch, instructions)
+        if isinstance(step, str):
+            return step
+        carry_out([step], launch)
+        row = next(row for row in instructions if row.name == step.instr)
+        threads, (rows, columns) = static_extent(launch.num_threads), step.by
+        choices = {"strip_m": 1, "strip_n": row.thread_columns, "threads": threads}
+        launch.schedule = schedule.with_choices(**choices)
+        tile = f"{rows // row.thread_rows} by {columns // row.thread_columns}"
+        warps = counted(threads // WARP, "warp")
+        return Taken(f"{warps} of {tile} products of matrices for each {row.depth} of K", [step])

@@ -13,17 +13,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
-from ...analysis.launches import open_launches
+from ...dialects.loop import KernelOp
 from ...dialects.schedule import Transport
 from ...dialects.tile import LaunchOp, StageOp
-from ...machine.targets import Target, get_gpu
 from ..decisions import record
 from ..schedule.fill import slabs_of, why_not
 from .filled_slabs import record_filled
+from .recipe import GpuRecipe
 
 
 def decline_reason(stage: StageOp) -> str | None:
@@ -36,20 +32,13 @@ def decline_reason(stage: StageOp) -> str | None:
 
 
 @dataclass(frozen=True)
-class TmaCopyPass(ModulePass):
+class TmaCopyPass(GpuRecipe):
     """Let the copy engine fill each slab that is a box, where the schedule asks for it."""
 
     name = "tma-copy"
 
-    target: str = "sm_90a"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_gpu(self.target)
-        for kernel, launch in open_launches(op):
-            self._apply(kernel.sym_name.data, launch, target)
-
-    def _apply(self, name: str, launch: LaunchOp, target: Target) -> None:
-        stages = slabs_of(launch)
+    def visit(self, kernel: KernelOp, launch: LaunchOp) -> None:
+        name, target, stages = kernel.sym_name.data, self.machine, slabs_of(launch)
         asked = None if launch.schedule is None else launch.schedule.word("transport")
         if not stages or asked != Transport.TMA or not target.has_copy_engine:
             reason = f"{target.name} has no copy engine"

@@ -12,42 +12,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
-from ...analysis.launches import open_launches
 from ...analysis.tilings import WARPGROUPS
 from ...dialects.sizes import static_extent
+from ...dialects.tile import LaunchOp
 from ...dialects.wgmma import PAIR, WARPGROUP
 from ...errors import counted
 from ...machine.matrix_instructions import WGMMA
-from ..decisions import record
+from .recipe import Recipe, Taken
 from .scheduled_tile import scheduled_tile
 
 
 @dataclass(frozen=True)
-class WarpgroupMmaPass(ModulePass):
+class WarpgroupMmaPass(Recipe):
     """Multiply slabs by warpgroups where the schedule has `mma` of 2."""
 
     name = "warpgroup-mma"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in open_launches(op):
-            name, schedule = kernel.sym_name.data, launch.schedule
-            if schedule is None or schedule.get("mma") != WARPGROUPS:
-                record(self.name, name, False, "the schedule says nothing of warpgroups", launch)
-                continue
-            if schedule.get("threads") is not None:
-                record(self.name, name, False, "the tiles are in registers already", launch)
-                continue
-            step = scheduled_tile(launch, [WGMMA])
-            reason = step if isinstance(step, str) else step.change(launch)
-            if isinstance(step, str) or reason is not None:
-                launch.schedule = schedule.with_choices(mma=1)
-                record(self.name, name, False, f"{reason}; warps may multiply", launch)
-                continue
-            threads, (rows, columns) = static_extent(launch.num_threads), step.by
-            launch.schedule = schedule.with_choices(pair_m=PAIR, strip_n=2, threads=threads)
-            groups, sums = counted(threads // WARPGROUP, "warpgroup"), counted(rows * columns, "sum")
-            record(self.name, name, True, f"{groups}, {sums} of each thread", launch, steps=[step])
+    def take(self, launch: LaunchOp) -> Taken | str:
+        schedule = launch.schedule
+        if schedule is None or schedule.get("mma") != WARPGROUPS:
+            return "the schedule says nothing of warpgroups"
+        if schedule.get("threads") is not None:
+            return "the tiles are in registers already"
+        step = scheduled_tile(launch, [WGMMA])
+        reason = step if isinstance(step, str) else step.change(launch)
+        if isinstance(step, str) or reason is not None:
+            launch.schedule = schedule.with_choices(mma=1)
+            return f"{reason}; warps may multiply"
+        threads, (rows, columns) = static_extent(launch.num_threads), step.by
+        launch.schedule = schedule.with_choices(pair_m=PAIR, strip_n=2, threads=threads)
+        groups, sums = counted(threads // WARPGROUP, "warpgroup"), counted(rows * columns, "sum")
+        return Taken(f"{groups}, {sums} of each thread", [step])

@@ -16,18 +16,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import MemRefType
 
 from ...analysis.copies import copy_elements, widest_copy
-from ...analysis.launches import open_launches
+from ...dialects.loop import KernelOp
 from ...dialects.schedule import Transport
 from ...dialects.sizes import static_shape
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
 from ..schedule.fill import slabs_of
 from .filled_slabs import record_filled
+from .recipe import Recipe
 
 
 def widened(stage: StageOp) -> int | str:
@@ -43,17 +42,14 @@ def widened(stage: StageOp) -> int | str:
 
 
 @dataclass(frozen=True)
-class WidenSlabsPass(ModulePass):
+class WidenSlabsPass(Recipe):
     """Make rows of each slab whole numbers of the widest copies that where it begins allows."""
 
     name = "widen-slabs"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, launch in open_launches(op):
-            self._apply(kernel.sym_name.data, launch, _obstacle(launch))
-
-    def _apply(self, name: str, launch: LaunchOp, obstacle: str | None) -> None:
-        if obstacle is not None:
+    def visit(self, kernel: KernelOp, launch: LaunchOp) -> None:
+        name = kernel.sym_name.data
+        if (obstacle := _obstacle(launch)) is not None:
             record(self.name, name, False, obstacle, launch)
             return
         rows: dict[StageOp, int] = {}
