@@ -6,8 +6,9 @@ a GPU's. What choices mean, only the pass and its model know.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 from ..analysis import cpu_neighbours, cpu_rows, cpu_softmax
 from ..analysis.cpu_rows import RowChoices, RowProblem, choose_rows
@@ -63,25 +64,64 @@ class Space(Protocol):
 
 
 @dataclass(frozen=True)
-class TilingSpace:
-    """How a contraction may be blocked."""
+class CpuSpace:
+    """What the spaces of a CPU share; each says which model it asks."""
 
-    problem: CpuProblem
+    problem: Any
     cpu: Cpu
     threads: int
 
+    kind: ClassVar[type[Any]]
+    """What the model chooses, an object with `choices`."""
+    choose: ClassVar[Callable[..., Any]]
+    """The model's choices for a problem and a core."""
+    misfit: ClassVar[Callable[..., str | None]]
+    """Why a core cannot have choices for a problem, or None."""
+    around: ClassVar[Callable[..., Sequence[Any]]]
+    """The legal choices one step away from others."""
+
     @property
     def model(self) -> Choices:
-        """The model's tiling."""
-        return choose_cpu_tiling(self.problem, self.cpu).choices
+        """What the model chooses."""
+        return self.choose(self.problem, self.cpu).choices
 
     @property
     def seeds(self) -> list[Choices]:
         """What the model takes for other cores."""
-        found = [choose_cpu_tiling(self.problem, each) for each in with_habits_of_others(self.cpu)]
-        return [
-            c.choices for c in found if cpu_neighbours.misfit(self.problem, c, self.cpu) is None
-        ]
+        found = [self.choose(self.problem, each) for each in with_habits_of_others(self.cpu)]
+        return [c.choices for c in found if self.misfit(self.problem, c, self.cpu) is None]
+
+    @property
+    def least_seconds(self) -> float:
+        """The seconds of reading all that is read, once, from the first-level cache in the widest vectors."""
+        reading = self.threads * FASTEST_LOADS * FASTEST_CLOCK
+        return self.problem.bytes / self.cpu.vector_bytes / reading
+
+    @property
+    def cold_seconds(self) -> float:
+        """The same: what memory delivers is not known of a CPU."""
+        return self.least_seconds
+
+    def neighbours(self, choices: Choices) -> list[Choices]:
+        """The legal choices one step away."""
+        found = self.around(self.problem, self.kind(**choices), self.cpu)
+        return [each.choices for each in found]
+
+    def estimate(self, choices: Choices) -> float:
+        """By default all are alike to the model: a few are measured as soon as thought about."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class TilingSpace(CpuSpace):
+    """How a contraction may be blocked: register tiles, and blocks halved or doubled along an axis."""
+
+    problem: CpuProblem
+
+    kind = CpuTiling
+    choose = staticmethod(choose_cpu_tiling)
+    misfit = staticmethod(cpu_neighbours.misfit)
+    around = staticmethod(cpu_neighbours.neighbours)
 
     @property
     def least_seconds(self) -> float:
@@ -93,101 +133,36 @@ class TilingSpace:
             fmas = FASTEST_MATRIX_FMAS if self.cpu.mma else 2 * FASTEST_FMAS
         return vectors / (self.threads * fmas * FASTEST_CLOCK)
 
-    @property
-    def cold_seconds(self) -> float:
-        """The same: what memory delivers is not known of a CPU."""
-        return self.least_seconds
-
-    def neighbours(self, choices: Choices) -> list[Choices]:
-        """Other register tiles, and blocks halved or doubled along an axis."""
-        found = cpu_neighbours.neighbours(self.problem, CpuTiling(**choices), self.cpu)
-        return [each.choices for each in found]
-
     def estimate(self, choices: Choices) -> float:
         """About how many cycles a position of K takes."""
         return tiling_cycles(self.problem, CpuTiling(**choices), self.cpu)
 
 
 @dataclass(frozen=True)
-class RowSpace:
-    """How a kernel may run that is no contraction."""
+class RowSpace(CpuSpace):
+    """How a kernel may run that is no contraction: other blocks, distances and vectors."""
 
     problem: RowProblem
-    cpu: Cpu
-    threads: int
 
-    @property
-    def model(self) -> Choices:
-        """The model's choices."""
-        return choose_rows(self.problem, self.cpu).choices
-
-    @property
-    def seeds(self) -> list[Choices]:
-        """What the model takes for other cores."""
-        found = [choose_rows(self.problem, each) for each in with_habits_of_others(self.cpu)]
-        return [c.choices for c in found if cpu_rows.misfit(self.problem, c, self.cpu) is None]
-
-    @property
-    def least_seconds(self) -> float:
-        """The seconds of reading all that is read from the first-level cache, in the widest vectors."""
-        return _seconds_to_read(self.problem.bytes, self.cpu, self.threads)
-
-    @property
-    def cold_seconds(self) -> float:
-        """The same: what memory delivers is not known of a CPU."""
-        return self.least_seconds
-
-    def neighbours(self, choices: Choices) -> list[Choices]:
-        """Other blocks, distances and vectors."""
-        found = cpu_rows.neighbours(self.problem, RowChoices(**choices), self.cpu)
-        return [each.choices for each in found]
-
-    def estimate(self, choices: Choices) -> float:
-        """All are alike to the model: a few are measured as soon as thought about."""
-        return 0.0
+    kind = RowChoices
+    choose = staticmethod(choose_rows)
+    misfit = staticmethod(cpu_rows.misfit)
+    around = staticmethod(cpu_rows.neighbours)
 
 
 @dataclass(frozen=True)
-class SoftmaxSpace:
-    """How a softmax between two contractions may be shared out."""
+class SoftmaxSpace(CpuSpace):
+    """How a softmax between two contractions may be shared out: register tiles, rows and scores."""
 
     problem: SoftmaxProblem
-    cpu: Cpu
-    threads: int
 
-    @property
-    def model(self) -> Choices:
-        """The model's choices."""
-        return choose_softmax(self.problem, self.cpu).choices
-
-    @property
-    def seeds(self) -> list[Choices]:
-        """What the model takes for other cores."""
-        found = [choose_softmax(self.problem, each) for each in with_habits_of_others(self.cpu)]
-        return [c.choices for c in found if cpu_softmax.misfit(self.problem, c, self.cpu) is None]
-
-    @property
-    def least_seconds(self) -> float:
-        """The seconds of reading rows, columns and values once: how much is masked is not known."""
-        return _seconds_to_read(self.problem.bytes, self.cpu, self.threads)
-
-    @property
-    def cold_seconds(self) -> float:
-        """The same: what memory delivers is not known of a CPU."""
-        return self.least_seconds
-
-    def neighbours(self, choices: Choices) -> list[Choices]:
-        """Other register tiles, and half or twice the rows or scores."""
-        found = cpu_softmax.neighbours(self.problem, SoftmaxChoices(**choices), self.cpu)
-        return [each.choices for each in found]
+    kind = SoftmaxChoices
+    choose = staticmethod(choose_softmax)
+    misfit = staticmethod(cpu_softmax.misfit)
+    around = staticmethod(cpu_softmax.neighbours)
 
     def estimate(self, choices: Choices) -> float:
         """About how many cycles it takes."""
         return cpu_softmax.estimated_cycles(
             self.problem, SoftmaxChoices(**choices), self.cpu, self.threads
         )
-
-
-def _seconds_to_read(count: int, cpu: Cpu, threads: int) -> float:
-    """The seconds that no machine needs less of to read so many bytes."""
-    return count / cpu.vector_bytes / (threads * FASTEST_LOADS * FASTEST_CLOCK)
