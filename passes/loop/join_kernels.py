@@ -222,12 +222,9 @@ def _align(first: KernelOp, second: KernelOp) -> list[int]:
         whole = mine[place].extent.data
         if whole == extent:
             continue
-        if (
-            not isinstance(whole, int)
-            or not isinstance(extent, int)
-            or not extent
-            or whole % extent
-        ):
+        if not isinstance(whole, int) or not isinstance(extent, int):
+            break
+        if not whole or not extent or whole % extent:
             break
         split(mine[place], whole // extent)
         done.append(place)

@@ -280,3 +280,16 @@ func.func @main(%x: tensor<4xi64>, %n: tensor<1xi64>) -> (tensor<4xi64>, tensor<
   %z = tensor_ir.elementwise add(%x, %s) : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
   func.return %c, %z, %rows : tensor<4xi64>, tensor<4xi64>, tensor<?xi8, #sym.extents<s0>>
 }
+
+// -----
+
+// A loop that never runs has no part of four places.
+// REMARK: remark: join-kernels: k_z: declined: not joined with k_y: reads other elements than those that its iteration stores
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-2: loop.kernel
+func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<0xf32>) {
+  %y = tensor_ir.elementwise exp(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %p = tensor_ir.index_map (i) -> %y[i] : (tensor<4xf32>) -> tensor<0xf32>
+  %z = tensor_ir.elementwise neg(%p) : (tensor<0xf32>) -> tensor<0xf32>
+  func.return %y, %z : tensor<4xf32>, tensor<0xf32>
+}
