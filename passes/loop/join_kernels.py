@@ -268,6 +268,8 @@ def obstacle(first: KernelOp, second: KernelOp) -> str | None:
     both = (first, second)
     if any(map(checks, both)) or any(isinstance(o, AccumulateOp) for k in both for o in ops_in(k)):
         return "one checks indices, or changes an input"
+    if any(isinstance(o, ForOp) and o.never_runs for k in both for o in ops_in(k)):
+        return "a loop of one never runs"
     if len(first.outputs) + len(second.outputs) > MOST_OUTPUTS:
         return f"a kernel has at most {MOST_OUTPUTS} outputs"
     if sums_in(first) + sums_in(second) > MOST_SUMS:
