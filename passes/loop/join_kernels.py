@@ -108,7 +108,11 @@ def reader_depth(first: KernelOp, second: KernelOp) -> int | str:
             if stored is None or _element(load, here) != stored:
                 return "reads other elements than those that its iteration stores"
         depth = max(depth, here)
-    return depth if len(perfect_nest(second)) >= depth else "has loops of its own"
+    theirs, mine = (
+        [loop.extent.data for loop in loops[:depth]]
+        for loops in (nest(first), perfect_nest(second))
+    )
+    return depth if mine == theirs else "has loops of its own"
 
 
 def are_alike(first: KernelOp, second: KernelOp) -> bool:
@@ -268,8 +272,6 @@ def obstacle(first: KernelOp, second: KernelOp) -> str | None:
     both = (first, second)
     if any(map(checks, both)) or any(isinstance(o, AccumulateOp) for k in both for o in ops_in(k)):
         return "one checks indices, or changes an input"
-    if any(isinstance(o, ForOp) and o.never_runs for k in both for o in ops_in(k)):
-        return "a loop of one never runs"
     if len(first.outputs) + len(second.outputs) > MOST_OUTPUTS:
         return f"a kernel has at most {MOST_OUTPUTS} outputs"
     if sums_in(first) + sums_in(second) > MOST_SUMS:

@@ -284,7 +284,7 @@ func.func @main(%x: tensor<4xi64>, %n: tensor<1xi64>) -> (tensor<4xi64>, tensor<
 // -----
 
 // A loop that never runs has no part of four places.
-// REMARK: remark: join-kernels: k_z: declined: not joined with k_y: a loop of one never runs
+// REMARK: remark: join-kernels: k_z: declined: not joined with k_y: reads other elements than those that its iteration stores
 // CHECK-LABEL: func.func @main
 // CHECK-COUNT-2: loop.kernel
 func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<0xf32>) {
@@ -292,4 +292,22 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<0xf32>) {
   %p = tensor_ir.index_map (i) -> %y[i] : (tensor<4xf32>) -> tensor<0xf32>
   %z = tensor_ir.elementwise neg(%p) : (tensor<0xf32>) -> tensor<0xf32>
   func.return %y, %z : tensor<4xf32>, tensor<0xf32>
+}
+
+// -----
+
+// A kernel that reads nothing of what it is given runs as often as it says.
+// REMARK: remark: join-kernels: k_z: declined: not joined with k_y: has loops of its own
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-2: loop.kernel
+func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<6xf32>) {
+  %y = tensor_ir.elementwise exp(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %z = loop.kernel @k_z(%y) : (tensor<4xf32>) -> tensor<6xf32> {
+  ^bb0(%y_1: memref<4xf32>, %z_1: memref<6xf32>):
+    loop.for %i = 0 to 6 {
+      %c = arith.constant 1.0 : f32
+      loop.store %c, %z_1[%i] : memref<6xf32>
+    }
+  }
+  func.return %y, %z : tensor<4xf32>, tensor<6xf32>
 }
