@@ -104,7 +104,9 @@ class TorchCall(BoundCall):
 
 
 def _is_fresh(result: Any, others: Iterable[Any]) -> bool:
-    """Whether all memory of a result is its own, and laid out as a buffer's is."""
+    """Whether all memory of a result is its own, and laid out as a buffer's is; zeros may have none."""
+    if result._is_zerotensor():
+        return False
     storage = result.untyped_storage()
     address = storage.data_ptr()
     return (

@@ -6,6 +6,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.masked import masked_tensor
 
 import deplo
+from deplo.runtime.calls import _is_fresh
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -122,3 +123,39 @@ def test_tensors_with_operators_of_their_own_are_not_compiled(name):
     ):
         with pytest.raises(deplo.UnsupportedOpError, match=what):
             deplo.compile(program, args)
+
+
+STEPS = {
+    "sgn": lambda x: x.sgn(),
+    "sign": lambda x: x.sign(),
+    "round": lambda x: x.round(),
+    "ceil": lambda x: x.ceil(),
+    "floor": lambda x: x.floor(),
+    "trunc": lambda x: x.trunc(),
+    "sgn, and more": lambda x: x.sgn() * x.exp(),
+    "sgn of a view": lambda x: x.sgn().masked_fill(x > 0.3, -1.0)[..., ::2],
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("name", STEPS)
+def test_gradients_that_are_zero_tensors(name, dynamic):
+    """PyTorch's gradient of a step is a tensor without memory; deplo's is a kernel's."""
+    compiled = torch.compile(
+        STEPS[name], backend="deplo", dynamic=dynamic, options={"fallback": "error"}
+    )
+    for size in (5, 4) if dynamic else (5,):
+        x = torch.linspace(-2, 2, 6 * size).view(size, 6)
+        ours, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
+        result, expected = compiled(ours), STEPS[name](theirs)
+        torch.testing.assert_close(result, expected)
+        result.sum().backward()
+        expected.sum().backward()
+        assert ours.grad is not None
+        assert theirs.grad is not None
+        torch.testing.assert_close(ours.grad, torch.zeros(size, 6) + theirs.grad)
+
+
+def test_a_call_may_give_a_zero_tensor():
+    """What PyTorch computes of a plan's calls may have no memory, either."""
+    assert not _is_fresh(torch._efficientzerotensor(3), [])
