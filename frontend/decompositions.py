@@ -181,11 +181,6 @@ def _eye(rows: int, columns: int | None = None, *, dtype: Any = None, **where: A
     return (row.unsqueeze(-1) == column).to(dtype or torch.get_default_dtype())
 
 
-def _zero_tensor(size: Sequence[int], **given: Any) -> torch.Tensor:
-    """The gradient of what is constant between its steps (`sgn`): in eager a tensor without memory."""
-    return torch.zeros(size, **given)
-
-
 def _is_mask(index: torch.Tensor | None) -> bool:
     return index is not None and index.dtype in (torch.bool, torch.uint8)
 
@@ -273,7 +268,7 @@ def _safe_softmax(value: torch.Tensor, dim: int, dtype: torch.dtype | None = Non
 
 
 OWN: dict[Any, Callable[..., Any]] = {
-    aten._efficientzerotensor.default: _zero_tensor,
+    aten._efficientzerotensor.default: torch.zeros,  # a tensor without memory, as the gradient of sgn is
     aten._safe_softmax.default: _safe_softmax,
     aten.addbmm.default: _addbmm,
     aten.binary_cross_entropy.default: _binary_cross_entropy,
