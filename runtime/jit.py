@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ..errors import DeploError, MissingEnvironmentError
@@ -26,12 +28,18 @@ def compile_object(source: str) -> bytes:
 
 def _compile(source: str) -> bytes:
     cache = open_cache()
-    key = cache_key(source, *host_cpu())
+    key = cache_key(source, _own_source(), *host_cpu())
     code = cache.get("object", key)
     if code is None:
         code = _optimize(source)
         cache.put("object", key, code)
     return code
+
+
+@cache
+def _own_source() -> bytes:
+    """This file, which says how a text becomes an object: what an older one made is not found any more."""
+    return Path(__file__).read_bytes()
 
 
 _background = Background(_compile)
@@ -98,7 +106,37 @@ def _optimized(source: str, binding: Any, machine: Any) -> tuple[Any, Any]:
     options.loop_interleaving = True
     builder = binding.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    return module, machine
+    return _with_lanes_stored(module, binding), machine
+
+
+_STORE_OF_A_LANE = re.compile(
+    r"(?:tail )?call void @llvm\.masked\.store\.\w+\.p0\((?P<vector><\d+ x (?P<type>\w+)> %[^ ,]+), "
+    r"ptr [^%,]*(?P<place>%[^ ,]+), <\d+ x i1> <(?P<before>(?:i1 false, )*)i1 true(?:, i1 false)*>\)"
+)
+"""A masked store of one lane of a vector, as LLVM 22 prints it."""
+
+
+def _with_lanes_stored(module: Any, binding: Any) -> Any:
+    """The module with masked stores of one lane as stores of an element.
+
+    LLVM 22.1.0 makes that of them itself on CPUs with AVX-512, and where the elements were truncated it
+    stores one from before that: up to seven bytes behind it are overwritten (llvm-project's issue 179489).
+    """
+    if not any(function.name.startswith("llvm.masked.store.") for function in module.functions):
+        return module
+    numbers = itertools.count()
+
+    def as_element(call: re.Match[str]) -> str:
+        lane, type = call["before"].count("i1"), call["type"]
+        element, place = (f"%stored.{name}.{next(numbers)}" for name in ("element", "place"))
+        return (
+            f"{element} = extractelement {call['vector']}, i64 {lane}\n"
+            f"  {place} = getelementptr {type}, ptr {call['place']}, i64 {lane}\n"
+            f"  store {type} {element}, ptr {place}, align 1"
+        )
+
+    text, count = _STORE_OF_A_LANE.subn(as_element, str(module))
+    return binding.parse_assembly(text) if count else module
 
 
 def load(name: str, code: bytes) -> tuple[int, object]:

@@ -165,7 +165,7 @@ def test_a_program_is_compiled_once(directory, monkeypatch):
         other.setattr(program_cache, "compiler_digest", lambda: "another compiler")
         assert "fuse-loops" in steps(compiled())
     with monkeypatch.context() as other:
-        other.setenv("DEPLO_CPU_MODEL", "sse2")
+        other.setenv("DEPLO_CPU_MODEL", "avx2" if os.environ.get("DEPLO_CPU_MODEL") == "sse2" else "sse2")
         assert "fuse-loops" in steps(compiled())
 
 
@@ -175,6 +175,10 @@ def test_machine_code_is_compiled_once(directory, monkeypatch):
     monkeypatch.setattr(native_code, "_kernels", {})
     monkeypatch.setattr(jit, "_optimize", None)  # would fail if it were called
     assert torch.equal(compiled()(torch.ones(3, 5)), first)
+    monkeypatch.setattr(native_code, "_kernels", {})
+    monkeypatch.setattr(jit, "_own_source", lambda: b"makes other machine code of the same text")
+    with pytest.raises(TypeError, match="NoneType"):
+        compiled()(torch.ones(3, 5))
 
 
 def test_a_program_that_calls_pytorch_is_not_kept(directory):

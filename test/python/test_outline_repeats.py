@@ -37,7 +37,7 @@ class Stack(nn.Module):
         for layer in self.layers:
             x = layer(x, table)
             states.append(x)
-        return states if self.every else x.exp()
+        return states if self.every else x.cos()
 
 
 @pytest.mark.parametrize("every", [False, True])
