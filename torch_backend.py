@@ -25,7 +25,6 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.exc import RestartAnalysis
 from torch._functorch._aot_autograd.utils import make_boxed_func
-from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import CompileContext
 from torch._logging import set_logs  # pyright: ignore[reportPrivateImportUsage]
 from torch._ops import HigherOrderOperator
@@ -51,6 +50,7 @@ from .frontend.gradients import training_decompositions
 from .frontend.importer import Fallback
 from .frontend.margins import replace_margin_losses
 from .frontend.numbers import with_numbers_carried
+from .frontend.saved_values import save_before_change
 from .frontend.scans import partition
 from .frontend.view_inputs import permuted, read_as_they_lie
 from .program import Program, choose_target
@@ -134,9 +134,11 @@ def deplo_backend(
 
 
 def _partition(joint: torch.fx.GraphModule, inputs: Any, **options: Any) -> Any:
-    """Cut a graph into forward and backward; seeds are saved."""
+    """Cut a graph into forward and backward; seeds are saved, and inputs as they were before a change."""
     save_seeds(joint)
-    return partition(joint, inputs, **options)
+    forward, backward = partition(joint, inputs, **options)
+    save_before_change(forward, options["num_fwd_outputs"])
+    return forward, backward
 
 
 def _attention_in_products(example_inputs: Sequence[Any]) -> AbstractContextManager[Any]:
@@ -165,7 +167,7 @@ def _run_in_pytorch(
         return graph.forward
     eager = aot_autograd(
         fw_compiler=lambda traced, _: make_boxed_func(traced.forward),
-        partition_fn=min_cut_rematerialization_partition,
+        partition_fn=_partition,
     )
     return eager(graph, example_inputs)
 

@@ -1,5 +1,6 @@
 """Inputs that a compiled function changes: what they hold, where, and what else is left alone."""
 
+import copy
 from collections.abc import Callable
 
 import pytest
@@ -278,3 +279,85 @@ def test_a_change_before_backward_is_refused_or_leaves_the_gradient(
     assert (actual is None) == refused
     if actual is not None:
         torch.testing.assert_close(actual, eager)
+
+
+def scaled(x, buffer):
+    scale = buffer * 2
+    buffer.mul_(0.5)
+    return (x * scale).sum()
+
+
+def copied(x, buffer):
+    with torch.no_grad():
+        kept = buffer.view(-1).clone()
+        buffer.add_(1)
+    return (x * kept.view(3, 4).tanh()).sum(), buffer
+
+
+def transposed(x, buffer):
+    scale = (buffer.t() * 2).exp().t()
+    with torch.no_grad():
+        buffer[0] = x[0]
+    return (x * scale).sum(), buffer[1:]
+
+
+def between_changes(x, buffer):
+    with torch.no_grad():
+        buffer.add_(1)
+        kept = buffer.clone()
+        buffer.copy_(x.detach())
+    return (x * kept).sum()
+
+
+def checkpointed(x, buffer):
+    scale = buffer * 2
+    buffer.mul_(0.5)
+    return (torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=False) * scale).sum()
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("function", [scaled, copied, transposed, between_changes, checkpointed])
+def test_a_gradient_is_of_elements_from_before_the_forward_pass_changed_them(
+    function, dtype, dynamic
+):
+    """Both of two forward passes are differentiated after the second, too."""
+    torch._dynamo.reset()
+    found = []
+    for call in (torch.compile(function, backend="deplo", dynamic=dynamic), function):
+        x = torch.linspace(0.5, 1.5, 12, dtype=dtype).reshape(3, 4).requires_grad_()
+        buffer = torch.linspace(-1, 1, 12, dtype=dtype).reshape(3, 4)
+        passes = [call(x, buffer), call(x, buffer)]
+        losses = [each[0] if isinstance(each, tuple) else each for each in passes]
+        gradients = [torch.autograd.grad(loss, x)[0] for loss in losses]
+        found.append((passes, gradients, buffer))
+    torch.testing.assert_close(*found)
+
+
+class Codebook(nn.Module):
+    """Vectors that follow the means of what is nearest to them."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("vectors", torch.linspace(-1, 1, 32).reshape(8, 4))
+
+    def forward(self, x):
+        nearest = torch.cdist(x, self.vectors).argmin(1)
+        if self.training:
+            with torch.no_grad():
+                found = F.one_hot(nearest, 8).to(x.dtype)
+                self.vectors.lerp_(found.T @ x / found.sum(0).clamp(min=1)[:, None], 0.1)
+        return (x - self.vectors[nearest].detach()).square().mean() + (
+            x @ self.vectors.T
+        ).sigmoid().mean()
+
+
+def test_a_codebook_is_trained():
+    torch._dynamo.reset()
+    model = Codebook()
+    twin = copy.deepcopy(model)
+    compiled = torch.compile(model, backend="deplo")
+    for step in range(3):
+        x = torch.linspace(-1, 1 + step, 24).reshape(6, 4).requires_grad_()
+        torch.testing.assert_close(*(torch.autograd.grad(each(x), x) for each in (compiled, twin)))
+    torch.testing.assert_close(compiled.vectors, twin.vectors)
