@@ -41,6 +41,7 @@ class Driver:
     address: int
     function: Callable[[int], None] = field(repr=False)
     """Takes a task's address, and releases the GIL."""
+    keep_alive: Any = field(repr=False)
 
 
 TASK_WORDS = 8
@@ -72,8 +73,7 @@ def make_task(
 @cache
 def driver(arguments: int) -> Driver:
     """The driver of kernels with so many buffers and sizes."""
-    compiled = compile_kernel(*driver_text(arguments))
-    return Driver(compiled.address, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compiled.address))
+    return _driver(*driver_text(arguments))
 
 
 @cache
@@ -82,8 +82,13 @@ def group_driver() -> Driver:
 
     A thread begins with the launch of its own number, goes on with the next, and waits in between for nobody.
     """
-    compiled = compile_kernel("deplo_drive_group", GROUP)
-    return Driver(compiled.address, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compiled.address))
+    return _driver("deplo_drive_group", GROUP)
+
+
+def _driver(name: str, source: str) -> Driver:
+    compiled = compile_kernel(name, source)
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(compiled.address)
+    return Driver(compiled.address, function, compiled)
 
 
 GROUP_WORDS = 3
