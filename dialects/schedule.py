@@ -23,6 +23,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from ..errors import UsageError
+from .syntax import repeated
 
 
 class Transport(StrEnum):
@@ -243,7 +244,10 @@ class ScheduleAttr(ParametrizedAttribute):
                 return key, StringAttr(word)
             return key, IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
 
+        pos = parser.pos
         pairs = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_choice)
+        if twice := repeated([key for key, _ in pairs]):
+            parser.raise_error(f"`{twice}` is chosen twice", pos)
         return (DictionaryAttr(dict(pairs)),)
 
 
