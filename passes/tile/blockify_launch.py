@@ -55,7 +55,8 @@ def blockify_contraction(
 ) -> tuple[Extent, list[Primitive]]:
     """Give each block the rows and columns that a schedule says; a thread for each, as yet.
 
-    Gives the number of blocks and the steps. The schedule's axes become those that count within a block.
+    Gives the number of blocks and the steps. The schedule's axes become those that count within a block; one
+    row or column needs none.
     """
     sizes = {schedule.get("m"): schedule.get("block_m"), schedule.get("n"): schedule.get("block_n")}
     splits: list[Split] = []
@@ -65,9 +66,14 @@ def blockify_contraction(
             splits.append(Split(extent, blocks=extent))
         else:
             splits.append(Split(extent, blocks=ceil_div(extent, size), threads=size))
-    first = sum(split.blocks != 1 for split in splits)
-    rows = schedule.get("block_m") != 1
-    steps = blockify(launch, splits, schedule.with_choices(m=first, n=first + rows))
+    place = sum(split.blocks != 1 for split in splits)
+    for key in ("m", "n"):
+        if schedule.get(f"block_{key}") == 1:
+            schedule = schedule.without(key)
+        elif schedule.get(key) is not None:
+            schedule = schedule.with_choices(**{key: place})
+            place += 1
+    steps = blockify(launch, splits, schedule)
     return prod(split.blocks for split in splits), steps
 
 
