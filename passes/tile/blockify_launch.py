@@ -66,13 +66,13 @@ def blockify_contraction(
             splits.append(Split(extent, blocks=extent))
         else:
             splits.append(Split(extent, blocks=ceil_div(extent, size), threads=size))
-    place = sum(split.blocks != 1 for split in splits)
+    first = sum(split.blocks != 1 for split in splits)
+    within = [axis for axis, split in enumerate(splits) if split.threads != 1]
     for key in ("m", "n"):
-        if schedule.get(f"block_{key}") == 1:
+        if (axis := schedule.get(key)) in within:
+            schedule = schedule.with_choices(**{key: first + within.index(axis)})
+        else:
             schedule = schedule.without(key)
-        elif schedule.get(key) is not None:
-            schedule = schedule.with_choices(**{key: place})
-            place += 1
     steps = blockify(launch, splits, schedule)
     return prod(split.blocks for split in splits), steps
 
