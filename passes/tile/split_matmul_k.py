@@ -81,8 +81,11 @@ def _obstacle(kernel: KernelOp, launch: LaunchOp, schedule: ScheduleAttr) -> str
         return "K is split already"
     if launch.is_partitioned:
         return "the launch is partitioned already"
-    if not any(isinstance(op, ForOp) and op.res for op in launch.body.block.ops):
+    sweeps = [op for op in launch.body.block.ops if isinstance(op, ForOp) and op.res]
+    if not sweeps:
         return "no loop of the launch reduces"
+    if sweeps[0].limit is not None:
+        return "its sweep ends at a limit of its own"
     return schedule.lacks("m", "n", "block_m", "block_n", "block_k")
 
 
