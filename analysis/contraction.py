@@ -52,6 +52,8 @@ def find_contraction(launch: LaunchOp) -> Contraction | str:
     if len(sweeps) > 1:
         return f"{len(sweeps)} sweeps in the body; a contraction has one"
     (sweep,) = sweeps
+    if sweep.limit is not None:
+        return "the sweep ends at a limit of its own"
     if any(isinstance(op, ForOp) or _is_condition(op) for op in ops_in(sweep.body)):
         return "the sweep has loops or conditions of its own"
     if any(map(may_stop, ops_in(launch))):

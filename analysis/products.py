@@ -137,6 +137,8 @@ def _find_factors(launch: LaunchOp) -> tuple[tuple[ForOp, ...], Pairs] | str:
         return "its threads work together already"
     if any(may_stop(op) or isinstance(op, AccumulateOp) for op in ops_in(launch)):
         return "it checks indices from data or accumulates in memory"
+    if any(isinstance(op, ForOp) and op.limit is not None for op in ops_in(launch)):
+        return "a sweep ends at a limit of its own"
     sweeps = _nest(loops[0])
     if isinstance(sweeps, str):
         return sweeps

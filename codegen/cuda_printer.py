@@ -376,5 +376,8 @@ class CudaTarget(Target):
             if not isinstance(op, cuda.FuncOp | func.FuncOp):
                 raise DeploError(f"'{op.name}' has no CUDA form; run `lower-to-cuda` first")
             if isinstance(op, func.FuncOp) and not _is_host(op):
-                raise DeploError(f"@{op.sym_name.data} is neither a kernel nor a host function")
+                name = op.sym_name.data
+                raise DeploError(
+                    f"@{name} is neither a kernel nor @main nor a private function that @main runs"
+                )
         output.write(cuda_source(module))

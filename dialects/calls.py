@@ -50,7 +50,7 @@ from xdsl.utils.exceptions import VerifyException
 from .part_calls import verify_parts
 from .scalars import is_element, verify_element
 from .sizes import ExtentAttr
-from .syntax import tensor_type
+from .syntax import repeated, tensor_type
 from .torch_syntax import print_argument
 
 OPAQUE: tuple[Attribute, ...] = (
@@ -227,9 +227,8 @@ def parse_call(parser: Parser) -> tuple[str, DictionaryAttr, list[UnresolvedOper
     callee = parser.parse_str_literal()
     pos = parser.pos
     entries = parser.parse_comma_separated_list(parser.Delimiter.PAREN, entry)
-    names = [name for name, _ in entries]
-    if repeated := next((name for name in names if names.count(name) > 1), None):
-        parser.raise_error(f"argument {repeated} is given twice", pos)
+    if twice := repeated([name for name, _ in entries]):
+        parser.raise_error(f"argument {twice} is given twice", pos)
     return callee, DictionaryAttr(dict(entries)), operands
 
 

@@ -51,6 +51,7 @@ from .syntax import (
     parse_signature,
     print_scalar,
     print_signature,
+    repeated,
     resolve_scalar,
     tensor_type,
 )
@@ -172,6 +173,8 @@ class IndexMapOp(IRDLOperation):
         names = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_identifier)
         if taken := [name for name in names if symbol_of(name) is not None]:
             parser.raise_error(f"{taken[0]} names a size; name the axis otherwise", pos)
+        if twice := repeated(names):
+            parser.raise_error(f"{twice} names two axes; name one of them otherwise", pos)
         rank = len(names)
 
         def dim() -> AffineExpr | None:

@@ -23,6 +23,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from ..errors import UsageError
+from .syntax import repeated
 
 
 class Transport(StrEnum):
@@ -81,7 +82,7 @@ class Choice:
     @property
     def said(self) -> str:
         """The numbers it may be, in words."""
-        if self.numbers[:1] == (0,):
+        if self.numbers[:1] not in ((), (1,)):
             *others, last = map(str, self.numbers)
             return f"{', '.join(others)} or {last}"
         if self.numbers:
@@ -144,7 +145,12 @@ CHOICES = {
         Choice("lanes", "threads that share a row", numbers=POWERS),
         Choice("grain", "loads and stores of a CPU block, about", derived=True),
         Choice("prefetch", "bytes ahead of a sweep that a CPU asks for", least=0, derived=True),
-        Choice("width", "bits of the vectors that LLVM makes of a CPU's loops", derived=True),
+        Choice(
+            "width",
+            "bits of the vectors that LLVM makes of a CPU's loops",
+            numbers=(128, 256, 512),
+            derived=True,
+        ),
         Choice("interleave", "of those, how many at once; 0: LLVM decides", least=0, derived=True),
         Choice("rows", "rows that a CPU computes side by side", least=2, derived=True),
         Choice("divide", "1 if a CPU divides rows by numbers, not by their inverses", derived=True),
@@ -189,6 +195,11 @@ class ScheduleAttr(ParametrizedAttribute):
         assert value is not None
         return value
 
+    def lacks(self, *choices: str) -> str | None:
+        """The reason to decline where one of these is absent, or None."""
+        absent = next((choice for choice in choices if choice not in self.choices.data), None)
+        return None if absent is None else f"the schedule has no `{absent}`"
+
     def word(self, choice: str) -> str | None:
         """The word of a choice such as `transport`, or None if it is absent."""
         value = self.choices.data.get(choice)
@@ -199,6 +210,11 @@ class ScheduleAttr(ParametrizedAttribute):
     def settles_threads(self) -> bool:
         """Whether all is decided, or the threads of a block are: no pass is to make anything of the axes."""
         return "threads" in self.choices.data or "given" in self.choices.data
+
+    @property
+    def numbers_axes(self) -> bool:
+        """Whether it says which axes of the launch are rows or columns."""
+        return "m" in self.choices.data or "n" in self.choices.data
 
     def with_choices(self, **choices: int | str) -> ScheduleAttr:
         """This schedule with some choices made or made otherwise."""
@@ -243,7 +259,10 @@ class ScheduleAttr(ParametrizedAttribute):
                 return key, StringAttr(word)
             return key, IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
 
+        pos = parser.pos
         pairs = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_choice)
+        if twice := repeated([key for key, _ in pairs]):
+            parser.raise_error(f"`{twice}` is chosen twice", pos)
         return (DictionaryAttr(dict(pairs)),)
 
 

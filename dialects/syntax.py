@@ -45,6 +45,11 @@ def scalar_attr(value: float | bool, element: Attribute) -> Scalar:
     return FloatAttr(float(value), element)
 
 
+def repeated(names: Sequence[str]) -> str | None:
+    """The first name that stands there more than once."""
+    return next((name for name in names if names.count(name) > 1), None)
+
+
 def parse_tensor_type(parser: Parser) -> TensorType:
     pos = parser.pos
     parsed = parser.parse_type()

@@ -101,7 +101,13 @@ class LaunchOp(IRDLOperation):
             raise VerifyException("a launch cannot stand in another one")
         self._verify_clusters()
         schedule = self.schedule
-        if schedule is None or schedule.word("vectors") is not None:  # points of a CPU's block
+        if schedule is None:
+            return
+        for key in ("m", "n"):
+            if (axis := schedule.get(key)) is not None and axis >= len(self.axes):
+                said = f"axis {axis} of {len(self.axes)}"
+                raise VerifyException(f"schedule says that `{key}` is {said}, counted from 0")
+        if schedule.word("vectors") is not None:  # points of a CPU's block
             return
         if schedule.settles_threads or not schedule.choices.data:
             self._verify_threads(schedule)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import io
 import logging
-import traceback
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, redirect_stderr
@@ -37,7 +36,7 @@ from .python_values import Inputs, distinct
 from .random_numbers import check_all_kept, number_of_draws
 from .tracing import watching
 from .undo import undone
-from .unsupported import SourceLine, is_internal
+from .unsupported import raised_at
 
 _functorch: Any = cast(Any, torch)._C._functorch
 
@@ -210,9 +209,4 @@ def _quiet() -> Generator[None]:
 
 def _failure(what: str, error: Exception) -> str:
     """What was raised in one line, and the user's lines that led there."""
-    frames = [
-        SourceLine(frame.filename, frame.lineno)
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.lineno is not None and not is_internal(frame.filename) and frame.line
-    ]
-    return "\n".join([f"{what}: {reason_of(error)}", *(f"  {line}" for line in frames[-3:])])
+    return f"{what}: {reason_of(error)}{raised_at(error)}"

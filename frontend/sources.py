@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import torch
 from ..errors import UsageError
 from .expressions import program_of_code
 from .huggingface import HUB_NAMES, program_of_architecture
+from .unsupported import raised_at
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ def program_of_file(name: str) -> Program:
         raise UsageError(f"{file} has no {attribute}")
     program: Any = getattr(module, attribute)
     if isinstance(program, type):
-        program = program()
+        with _running(f"{attribute} of {file} cannot be made without arguments"):
+            program = program()
     if not callable(program):
         raise UsageError(f"{attribute} of {file} is a {type(program).__name__}, not a program")
     args, kwargs = _example_inputs(module, attribute, file)
@@ -106,13 +109,24 @@ def _import_file(path: Path) -> Any:
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent.resolve()))
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+        with _running(f"{path} cannot be imported"):
+            spec.loader.exec_module(module)
+    except UsageError:
         del sys.modules[name]
-        raise UsageError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+        raise
     finally:
         sys.path.pop(0)
     return module
+
+
+@contextmanager
+def _running(what: str) -> Generator[None]:
+    """Run code of the user, of which an error is the user's, too."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{what}: {reason}{raised_at(error)}") from error
 
 
 def _example_inputs(
@@ -123,7 +137,8 @@ def _example_inputs(
             continue
         inputs: Any = getattr(module, name)
         if callable(inputs) and not isinstance(inputs, torch.Tensor):
-            inputs = inputs()
+            with _running(f"the inputs {name} of {file} cannot be made"):
+                inputs = inputs()
         if isinstance(inputs, dict):
             return (), dict(inputs)  # pyright: ignore[reportUnknownArgumentType]
         if isinstance(inputs, (tuple, list)):

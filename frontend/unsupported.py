@@ -6,6 +6,7 @@ import functools
 import linecache
 import os
 import re
+import traceback
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +63,16 @@ def source_line(node: torch.fx.Node) -> SourceLine | None:
         return None
     file, line = (outside or frames)[-1]
     return SourceLine(file, int(line))
+
+
+def raised_at(error: BaseException) -> str:
+    """The last lines of the user's program on the way to an error, each below what is said of it."""
+    frames = [
+        SourceLine(frame.filename, frame.lineno)
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.lineno is not None and not is_internal(frame.filename) and frame.line
+    ]
+    return "".join(f"\n  {line}" for line in frames[-3:])
 
 
 def location_of(node: torch.fx.Node) -> LocationAttr:

@@ -7,7 +7,6 @@ current server cores. `host_cpu.py` asks the system about the CPU that deplo run
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..errors import UsageError
@@ -312,8 +311,14 @@ def parse_cpu(text: str) -> Cpu:
     given = [part.partition("=") for part in text.split(":")[len(names) :]]
     sizes = {name: int(value) for name, _, value in given if re.fullmatch("[0-9]{1,13}", value)}
     known = len(names) == 1 or (len(names) == 2 and names[0] in CPUS and names[1] in CORES)
-    if not known or not {*names} <= {*CPUS, *CORES} or not all(_legal(sizes, each) for each, _, _ in given):
+    if not known or not {*names} <= {*CPUS, *CORES}:
         raise UsageError(f"unknown CPU '{text}'; {_KNOWN}")
+    for name, _, value in given:
+        if name not in SIZES:
+            raise UsageError(f"'{text}': a CPU has no '{name}'; its sizes are {', '.join(SIZES)}")
+        least = 0 if name == "pairs" else 1
+        if not least <= sizes.get(name, -1) <= SIZES[name]:
+            raise UsageError(f"'{text}': {name} is a number from {least} to {SIZES[name]}, not '{value}'")
     core = names[-1] if names[-1] in CORES else ""
     vectors = names[0] if names[0] in CPUS else CORES[core]
     if len(sizes) < len(given):
@@ -321,12 +326,6 @@ def parse_cpu(text: str) -> Cpu:
     if core and not has_vectors(core, vectors):
         raise UsageError(f"'{text}': {core} has no {vectors}")
     return replace(typical_cpu(vectors, core), **sizes)
-
-
-def _legal(sizes: Mapping[str, int], name: str) -> bool:
-    """Whether there is a size of that name, and the number is one that it may be."""
-    least = 0 if name == "pairs" else 1
-    return name in SIZES and least <= sizes.get(name, -1) <= SIZES[name]
 
 
 def has_vectors(core: str, vectors: str) -> bool:

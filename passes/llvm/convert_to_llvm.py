@@ -76,14 +76,18 @@ from .accesses import (
     emit_store,
     store,
 )
+from .llvm_functions import (
+    RANGE_ARGUMENTS,
+    check_arguments,
+    declaration,
+    extremum_declaration,
+    kept_declarations,
+)
 from .matrix_instructions import TILE_LOWERINGS, lower_tile_access
 from .nonnegative import NonNegative
-from .scalars import EXTREMA, LOWERINGS, extremum_of_any_order
+from .scalars import EXTREMA, LOWERINGS
 from .transposes import transpose_squares
 from .vectors import VECTOR_LOWERINGS, allocate, declarations, load_masked, vector_type
-
-RANGE_ARGUMENTS = 3
-"""The last arguments of each kernel: the first block, the block after the last, and the status word."""
 
 PLACELESS = LOWERINGS | VECTOR_LOWERINGS | TILE_LOWERINGS
 """What becomes of operations that name no place in an array."""
@@ -96,9 +100,9 @@ class ConvertToLlvmPass(ModulePass):
     name = "convert-to-llvm"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Convert every kernel and every external function that kernels call."""
+        """Convert every kernel and every external function that not only others call."""
         extrema = ops_of(op, *EXTREMA)
-        declared = [f for each in extrema if (f := _extremum_declaration(each)) is not None]
+        declared = [f for each in extrema if (f := extremum_declaration(each)) is not None]
         if ops_of(op, memref.AllocOp):
             declared += declarations()
         if declared:
@@ -106,17 +110,20 @@ class ConvertToLlvmPass(ModulePass):
             first = op.body.block.first_op
             assert first is not None
             op.body.block.insert_ops_before(list(by_name.values()), first)
-        for function in list(op.ops):
-            if not isinstance(function, func.FuncOp):
-                continue
+        functions = [each for each in op.ops if isinstance(each, func.FuncOp)]
+        kept = kept_declarations(functions)
+        for function in functions:
+            name = function.sym_name.data
             if not function.body.blocks:
-                _replace(function, _declaration(function))
+                if name not in kept:
+                    _replace(function, declaration(function))
             elif KERNEL_ATTRIBUTE in function.attributes:
+                check_arguments(function)
                 _replace(function, _KernelConversion(function).run())
-                record(self.name, function.sym_name.data, True, "converted", function)
-            elif function.sym_name.data != "main":
+                record(self.name, name, True, "converted", function)
+            elif name != "main":
                 reason = f"not a kernel: has no attribute `{KERNEL_ATTRIBUTE}`"
-                record(self.name, function.sym_name.data, False, reason, function)
+                record(self.name, name, False, reason, function)
 
 
 def _replace(old: Operation, new: Operation) -> None:
@@ -126,25 +133,6 @@ def _replace(old: Operation, new: Operation) -> None:
     block.insert_op_before(new, old)
     old.detach()
     old.erase()
-
-
-def _declaration(function: func.FuncOp) -> llvm.FuncOp:
-    inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
-    result = outputs[0] if outputs else llvm.LLVMVoidType()
-    return llvm.FuncOp(
-        function.sym_name,
-        llvm.LLVMFunctionType(list(inputs), result),
-        linkage=llvm.LinkageAttr("external"),
-    )
-
-
-def _extremum_declaration(op: Operation) -> llvm.FuncOp | None:
-    """The intrinsic that a step of a reduction calls as a function."""
-    if (name := extremum_of_any_order(op)) is None:
-        return None
-    element = op.results[0].type
-    signature = llvm.LLVMFunctionType([element, element], element)
-    return llvm.FuncOp(name, signature, linkage=llvm.LinkageAttr("external"))
 
 
 @dataclass

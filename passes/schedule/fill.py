@@ -159,7 +159,8 @@ class FillPass(Primitive):
             for n in range(len(slabs))
         ]
         for name, slab, options in zip(names, slabs, wanted, strict=True):
-            if (reason := why_not(slab, **options)) is not None:
+            changed = {key: each for key, each in options.items() if each != value_of(slab, key)}
+            if changed and (reason := why_not(slab, **changed)) is not None:
                 return f"{name}: {reason}"
         for slab, options in zip(slabs, wanted, strict=True):
             widened = _widened(slab, int(options.pop("row", 0)))

@@ -86,6 +86,8 @@ def sweep_of(launch: LaunchOp) -> ForOp | str:
         return f"it has {len(sweeps)} sweeps, not one"
     if not sweeps[0].res:
         return "no reduce loop"
+    if sweeps[0].limit is not None:
+        return "its sweep ends at a limit of its own"
     if any(isinstance(op, CheckedIndexOp | AssertOp) for op in ops_in(launch)):
         return "it checks indices from data"
     if any(isinstance(op, StoreOp) for op in ops_in(sweeps[0])):

@@ -96,6 +96,8 @@ def obstacle(launch: LaunchOp) -> str | None:
     sweeps = sweeps_of(launch)
     if not any(sweep.res for sweep in sweeps):
         return "no reduce loop in the body"
+    if any(sweep.limit is not None for sweep in sweeps):
+        return "a sweep ends at a limit of its own"
     if any(is_weighted([c.data for c in sweep.combiners]) for sweep in sweeps):
         return "it folds weighted means, which one thread joins"
     if any(isinstance(inner, StoreOp) for op in between(launch) for inner in ops_in(op)):

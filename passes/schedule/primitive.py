@@ -83,7 +83,7 @@ def settled_axes(launch: LaunchOp, *, copies: bool = True) -> str | None:
         return "its blocks read packed copies, which are made for its axes"
     if launch.extents(Level.CLUSTER):
         return "its blocks form clusters"
-    if launch.schedule is not None and launch.schedule.get("m") is not None:
+    if launch.schedule is not None and launch.schedule.numbers_axes:
         return "its schedule numbers its axes"
     return None
 

@@ -55,7 +55,8 @@ def blockify_contraction(
 ) -> tuple[Extent, list[Primitive]]:
     """Give each block the rows and columns that a schedule says; a thread for each, as yet.
 
-    Gives the number of blocks and the steps. The schedule's axes become those that count within a block.
+    Gives the number of blocks and the steps. The schedule's axes become those that count within a block; one
+    row or column needs none.
     """
     sizes = {schedule.get("m"): schedule.get("block_m"), schedule.get("n"): schedule.get("block_n")}
     splits: list[Split] = []
@@ -66,8 +67,13 @@ def blockify_contraction(
         else:
             splits.append(Split(extent, blocks=ceil_div(extent, size), threads=size))
     first = sum(split.blocks != 1 for split in splits)
-    rows = schedule.get("block_m") != 1
-    steps = blockify(launch, splits, schedule.with_choices(m=first, n=first + rows))
+    within = [axis for axis, split in enumerate(splits) if split.threads != 1]
+    for key in ("m", "n"):
+        if (axis := schedule.get(key)) in within:
+            schedule = schedule.with_choices(**{key: first + within.index(axis)})
+        else:
+            schedule = schedule.without(key)
+    steps = blockify(launch, splits, schedule)
     return prod(split.blocks for split in splits), steps
 
 

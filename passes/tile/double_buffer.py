@@ -29,6 +29,7 @@ from ...dialects.sizes import static_shape
 from ...dialects.tile import MAX_BUFFERS, LaunchOp, StageOp
 from ...machine.targets import BLOCK_RESERVE, Target
 from ..decisions import record
+from ..schedule.fill import why_not
 from ..schedule.pipeline import filling_loops
 from .filled_slabs import fill_slabs
 from .recipe import GpuRecipe
@@ -96,6 +97,9 @@ class DoubleBufferPass(GpuRecipe):
             extent = loop.extent.data
             chunks = extent if isinstance(extent, int) else None
             buffers = choose_buffers(stages, chunks, asked, self.machine)
+            if isinstance(buffers, int):
+                obstacles = (why_not(stage, buffers=buffers) for stage in stages)
+                buffers = next(filter(None, obstacles), buffers)
             if isinstance(buffers, str):
                 record(self.name, name, False, buffers, loop)
                 continue

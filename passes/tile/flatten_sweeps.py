@@ -64,6 +64,8 @@ def nest_of(sweep: ForOp) -> list[ForOp]:
         *scalars, inner, end = [None, *loops[-1].body.block.ops]
         if not isinstance(inner, ForOp) or not isinstance(end, YieldOp):
             return loops
+        if inner.limit is not None:
+            return loops
         if list(end.arguments) != list(inner.res) or inner.combiners != sweep.combiners:
             return loops
         if not all(op is None or is_scalar(op) for op in scalars):

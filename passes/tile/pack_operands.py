@@ -70,6 +70,10 @@ def pad_of(element: Attribute) -> IntegerAttr:
     return IntegerAttr(PAD_BYTES // storage_bytes(element), i64)
 
 
+SIZES = ("block_m", "block_n", "block_k", "thread_m", "thread_n")
+"""What a schedule that packs says of blocks and of register tiles."""
+
+
 def decline_reason(launch: LaunchOp) -> str | None:
     """Why nothing is packed for a launch, or None."""
     schedule = launch.schedule
@@ -77,6 +81,12 @@ def decline_reason(launch: LaunchOp) -> str | None:
         return "the schedule packs nothing"
     if launch.is_partitioned:
         return "its operands are packed already"
+    if (reason := schedule.lacks(*SIZES)) is not None:
+        return reason
+    for key in ("m", "n"):
+        block, tile = schedule.number(f"block_{key}"), schedule.number(f"thread_{key}")
+        if block % tile:
+            return f"block_{key} = {block} is no whole number of register tiles of {tile}"
     return None
 
 

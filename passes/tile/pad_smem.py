@@ -26,7 +26,7 @@ from ...dialects.schedule import Transport
 from ...dialects.sizes import static_extent, static_shape
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
-from ..schedule.fill import slabs_of
+from ..schedule.fill import slabs_of, why_not
 from .filled_slabs import record_filled
 from .recipe import Recipe
 
@@ -97,6 +97,9 @@ class PadSmemPass(Recipe):
                 continue
             costs = {pad: turns_of_a_chunk(stage, launch, pad) for pad in PADS}
             possible = {pad: cost for pad, cost in costs.items() if cost is not None}
+            if not possible:
+                said[stage] = why_not(stage) or "no padding lets its threads copy asynchronously"
+                continue
             loads = {pad: len(_turns_of_loads(stage, launch, pad)) for pad in possible}
             best = min(possible, key=lambda pad: (possible[pad], loads[pad], pad))
             counts = {pad: turns(stage, launch, pad) for pad in (0, best)}

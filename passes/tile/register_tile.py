@@ -24,7 +24,6 @@ from ...dialects.sizes import static_extent
 from ...dialects.tile import CombineOp, LaunchOp, PrefixOp, StageOp
 from ...errors import counted
 from ...machine.targets import Target
-from ..schedule.primitive import carry_out
 from ..schedule.tensorize import TensorizePass
 from .column_strips import find_strips
 from .cooperative_reduce import axes_read
@@ -126,7 +125,8 @@ class RegisterTilePass(MachineRecipe):
         step = find_step(launch, self.machine)
         if isinstance(step, str):
             return step
-        carry_out([step], launch)
+        if (reason := step.change(launch)) is not None:  # tiles that a person asks for
+            return reason
         if launch.schedule is not None:
             threads = static_extent(launch.num_threads)
             launch.schedule = launch.schedule.with_choices(threads=threads)

@@ -24,8 +24,10 @@ def scheduled_tile(
         return "the schedule gives threads no tiles"
     if schedule.get("threads") is not None:
         return "the tiles are in registers already"
-    keys = {schedule.get(key): key for key in ("m", "n")}
-    axes = {axis: schedule.number(f"thread_{key}") for axis, key in keys.items() if axis is not None}
+    keys = {axis: key for key in ("m", "n") if (axis := schedule.get(key)) is not None}
+    if not keys:
+        return "a block has one row and one column"
+    axes = {axis: schedule.number(f"thread_{key}") for axis, key in keys.items()}
     step = TensorizePass(axes=tuple(names[axis] for axis in axes), by=tuple(axes.values()))
     if instructions is None:
         strips = (schedule.get(f"strip_{key}") for key in keys.values())

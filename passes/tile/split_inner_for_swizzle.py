@@ -15,12 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...analysis.bank_conflicts import conflict_degree, loads_of, slab_shape
-from ...analysis.copies import bulk_refusal
 from ...dialects.loop import KernelOp
 from ...dialects.schedule import SWIZZLE_BYTES, Transport
 from ...dialects.tile import LaunchOp, StageOp
 from ..decisions import record
-from ..schedule.fill import slabs_of
+from ..schedule.fill import slabs_of, why_not
 from .filled_slabs import record_filled
 from .recipe import Recipe
 
@@ -48,7 +47,7 @@ class SplitInnerForSwizzlePass(Recipe):
             if stage.swizzle is not None:
                 said[stage] = "it is swizzled already"
                 continue
-            refused = {width: bulk_refusal(stage, width) for width in SWIZZLE_BYTES}
+            refused = {width: why_not(stage, swizzle=width) for width in SWIZZLE_BYTES}
             possible = [width for width, reason in refused.items() if reason is None]
             if not possible:
                 said[stage] = refused[SWIZZLE_BYTES[0]] or ""

@@ -75,6 +75,20 @@ def _launch_of(kernel: KernelOp) -> LaunchOp:
     return next(op for op in ops_in(kernel) if isinstance(op, LaunchOp))
 
 
+def _obstacle(kernel: KernelOp, launch: LaunchOp, schedule: ScheduleAttr) -> str | None:
+    """Why the sweep of a launch cannot be split, whatever it reads, or None."""
+    if kernel.replaced_inputs:
+        return "K is split already"
+    if launch.is_partitioned:
+        return "the launch is partitioned already"
+    sweeps = [op for op in launch.body.block.ops if isinstance(op, ForOp) and op.res]
+    if not sweeps:
+        return "no loop of the launch reduces"
+    if sweeps[0].limit is not None:
+        return "its sweep ends at a limit of its own"
+    return schedule.lacks("m", "n", "block_m", "block_n", "block_k")
+
+
 def _sweep_of(launch: LaunchOp) -> ForOp:
     return next(op for op in launch.body.block.ops if isinstance(op, ForOp) and op.res)
 
@@ -154,11 +168,8 @@ class SplitMatmulKPass(GpuRecipe):
         if schedule is None or count is None:
             record(self.name, name, False, "the schedule splits no K", launch)
             return
-        if kernel.replaced_inputs:
-            record(self.name, name, False, "K is split already", launch)
-            return
-        if launch.is_partitioned:
-            record(self.name, name, False, "the launch is partitioned already", launch)
+        if (reason := _obstacle(kernel, launch, schedule)) is not None:
+            record(self.name, name, False, reason, launch)
             return
         sweep = _sweep_of(launch)
         parts = parts_of(sweep.extent.data, count, schedule.get("block_k") or 1)

@@ -20,7 +20,6 @@ from ...dialects.tile import LaunchOp
 from ...errors import counted
 from ...machine.matrix_instructions import MMA
 from ...machine.targets import has_instruction
-from ..schedule.primitive import carry_out
 from .recipe import Recipe, Taken
 from .scheduled_tile import scheduled_tile
 
@@ -41,7 +40,8 @@ class TensorCoresPass(Recipe):
         step = scheduled_tile(launch, instructions)
         if isinstance(step, str):
             return step
-        carry_out([step], launch)
+        if (reason := step.change(launch)) is not None:  # tiles that a person asks for
+            return reason
         row = next(row for row in instructions if row.name == step.instr)
         threads, (rows, columns) = static_extent(launch.num_threads), step.by
         choices = {"strip_m": 1, "strip_n": row.thread_columns, "threads": threads}

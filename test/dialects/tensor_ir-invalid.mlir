@@ -249,6 +249,14 @@ func.func @main(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @main(%x: tensor<4x4xf32>) {
+  // expected-error@+1 {{i names two axes; name one of them otherwise}}
+  %0 = tensor_ir.index_map (i, i) -> %x[i, i] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return
+}
+
+// -----
+
 func.func @main() {
   // expected-error@+1 {{value is i64, result holds f32}}
   %0 = "tensor_ir.constant"() <{value = 1 : i64}> : () -> tensor<4xf32>

@@ -79,6 +79,20 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
 func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
   ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
+    // expected-error@+1 {{`threads` is chosen twice}}
+    tile.launch (%r = 4 : block) schedule(#tile.schedule<threads = 16, vector = 4, threads = 32>) {
+      %v = loop.load %x[%r, 0] : memref<4x8xf32>
+      loop.store %v, %y[%r] : memref<4xf32>
+    }
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4xf32>):
     // expected-error@+1 {{`lanes` must be a power of two, at most 1024, got 12}}
     tile.launch (%r = 4 : block) schedule(#tile.schedule<lanes = 12>) {
       %v = loop.load %x[%r, 0] : memref<4x8xf32>
@@ -912,4 +926,32 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
     }
   }
   func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4x8xf32>):
+    // expected-error@+1 {{schedule says that `n` is axis 2 of 2, counted from 0}}
+    tile.launch (%r = 4 : thread, %c = 8 : thread) schedule(#tile.schedule<m = 0, n = 2>) {
+      %v = loop.load %x[%r, %c] : memref<4x8xf32>
+      loop.store %v, %y[%r, %c] : memref<4x8xf32>
+    }
+  }
+  func.return %y : tensor<4x8xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %y = loop.kernel @k(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+  ^bb0(%x: memref<4x8xf32>, %y: memref<4x8xf32>):
+    // expected-error@+1 {{`width` must be 128, 256 or 512, got 4}}
+    tile.launch (%r = 4 : thread, %c = 8 : thread) schedule(#tile.schedule<width = 4>) {
+      %v = loop.load %x[%r, %c] : memref<4x8xf32>
+      loop.store %v, %y[%r, %c] : memref<4x8xf32>
+    }
+  }
+  func.return %y : tensor<4x8xf32>
 }

@@ -52,6 +52,20 @@ PROGRAMS = """
 
     counts = Counts()
 
+    class Sized(torch.nn.Module):
+        def __init__(self, size):
+            super().__init__()
+
+    class Broken(torch.nn.Module):
+        def __init__(self):
+            raise RuntimeError("no luck")
+
+    def scale(x):
+        return x * 2
+
+    def scale_args():
+        return torch.ones(3) + torch.ones(4)
+
     class NotAProgram:
         pass
 
@@ -392,6 +406,15 @@ USAGE = {
     "a number": (["programs.py:value"], "value of programs.py is a int, not a program"),
     "not callable": (["programs.py:NotAProgram"], "is a NotAProgram, not a program"),
     "a program that raises": (["programs.py:raises"], "fails in PyTorch: ValueError: bad luck"),
+    "a class with arguments": (
+        ["programs.py:Sized"],
+        "Sized of programs.py cannot be made without arguments: TypeError: ",
+    ),
+    "a class that raises": (["programs.py:Broken"], 'raise RuntimeError("no luck")'),
+    "inputs that raise": (
+        ["programs.py:scale"],
+        "the inputs scale_args of programs.py cannot be made: RuntimeError: ",
+    ),
     "a file that raises": (["broken.py:f"], "broken.py cannot be imported: NameError"),
     "no inputs": (["no_inputs.py:f"], "define f_args = "),
     "config without hf": (["-c", EXP, "--config", "a=1"], "--config and --layer describe an hf:"),

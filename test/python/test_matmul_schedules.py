@@ -109,6 +109,17 @@ def test_a_product_of_any_size(m: int, n: int, k: int, schedule: str, transposed
     check(module, m, n, k, transposed=transposed)
 
 
+@pytest.mark.parametrize("split_k", [1, 2])
+@pytest.mark.parametrize(
+    ("rows", "columns", "tile"),
+    [(16, 1, (1, 1)), (16, 1, (2, 1)), (1, 16, (1, 1)), (1, 16, (1, 2)), (1, 1, (1, 1))],
+)
+def test_blocks_of_one_row_or_column(rows, columns, tile, split_k) -> None:
+    sizes = {"block_m": rows, "block_n": columns, "thread_m": tile[0], "thread_n": tile[1]}
+    module, _ = lowered(product(64, 64, 64, transposed=True), "sm_80", sizes | {"split_k": split_k})
+    check(module, 64, 64, 64, transposed=True)
+
+
 @pytest.mark.parametrize("schedule", [{}, {"split_k": 3}], ids=["whole", "split"])
 @pytest.mark.parametrize("transposed", [True, False], ids=["x @ w.T", "x @ w"])
 def test_a_product_of_dynamic_sizes(transposed: bool, schedule: dict[str, int]) -> None:

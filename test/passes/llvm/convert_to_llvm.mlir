@@ -108,7 +108,7 @@ func.func @other() {
 func.func @beside() {
   func.return
 }
-func.func @marked(%x: memref<4xf32>) attributes {deplo.kernel} {
+func.func @marked(%x: memref<4xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
   func.return
 }
 

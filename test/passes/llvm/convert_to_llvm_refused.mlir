@@ -19,3 +19,34 @@ func.func @k(%x: memref<8xf32>, %block_begin: index, %block_end: index, %status:
   loop.store %e, %x[0] : memref<8xf32>
   func.return
 }
+
+// -----
+
+// expected-error@+1 {{@k is a kernel: its last arguments are the first block, the one after the last, and the status word}}
+func.func @k(%x: memref<?xf32, #sym.extents<s0>>) attributes {deplo.kernel} {
+  %v = loop.load %x[s0 - 1] : memref<?xf32, #sym.extents<s0>>
+  loop.store %v, %x[0] : memref<?xf32, #sym.extents<s0>>
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{@k is a kernel: its last arguments are}}
+func.func @k() attributes {deplo.kernel} {
+  func.return
+}
+
+// -----
+
+func.func private @deplo_exp_f32(f32) -> f32
+func.func @k(%x: memref<8xf32>, %block_begin: index, %block_end: index, %status: memref<1xi64>) attributes {deplo.kernel} {
+  %v = loop.load %x[0] : memref<8xf32>
+  %e = func.call @deplo_exp_f32(%v) : (f32) -> f32
+  loop.store %e, %x[0] : memref<8xf32>
+  func.return
+}
+// expected-error@+1 {{@helper has no attribute `deplo.kernel` and stays a `func.func`, but calls @deplo_exp_f32, which becomes an `llvm.func`}}
+func.func @helper(%x: f32) -> f32 {
+  %e = func.call @deplo_exp_f32(%x) : (f32) -> f32
+  func.return %e : f32
+}
