@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineExpr
 from ...analysis.orders import sort_work
 from ...dialects import torch_ops as t
 from ...dialects.scalars import Combiner, Function, is_bool, is_float
-from ...dialects.sizes import Extent, hinted, is_at_most
+from ...dialects.sizes import Extent, hinted, is_at_most, largest
 from ...dialects.torch_base import TorchOp
 from ...dialects.torch_shapes import normalize_axis
 from .indexing import fold_until
@@ -26,8 +26,9 @@ from .squares import check_comparisons
 
 LONGEST_SORT = 1 << 15
 
-LONGEST_RUN = 4096
-"""Elements of a running sum of powers: its work grows with their square."""
+FEW = 4
+"""Powers that a step of a running sum adds up: 24 for each of 4096 elements. With 8 and 16, rows of 2000 and
+4000 took 1.1 and 1.3 times as long (one core of a Xeon with AVX-512)."""
 
 PYTORCH_SORTS_PER_SECOND = 5e7
 PYTORCH_PICKS_PER_SECOND = 1e9
@@ -172,24 +173,27 @@ def _running_extremum(combiner: Combiner) -> Rule:
 
 
 def _log_sum_exp_until(e: Lowering, op: t.LogcumsumexpOp) -> SSAValue:
-    """log(sum(exp(x))) of what is at or before each position, less its maximum so that nothing overflows."""
+    """log(sum(exp(x))) of what is at or before each position: of up to 4, then of 4 such, and so on."""
     value = e.cast(op.input, accumulator_of(e, e.result_element))
     if not e.shape:
         return value
-    axis, last = normalize_axis(op.integer("dim"), len(e.shape)), len(e.shape)
-    if (extent := hinted(e.shape[axis])) > LONGEST_RUN:
-        raise Refusal(f"a running sum of powers of {extent} elements, more than {LONGEST_RUN}")
-    most = fold_until(e, value, axis, Combiner.MAX)
+    axis, distance = normalize_axis(op.integer("dim"), len(e.shape)), 1
+    while distance < largest(e.shape[axis]):
+        value = _log_sum_exp_of_few(e, value, axis, distance)
+        distance *= FEW
+    return value
+
+
+def _log_sum_exp_of_few(e: Lowering, value: SSAValue, axis: int, distance: int) -> SSAValue:
+    """The same of `FEW` elements, so far from each other, less their maximum so that nothing overflows."""
+    last, index = len(e.shape), dims(len(e.shape))
+    index[axis] += AffineExpr.dimension(last) * -distance
+    few, conditions = (*e.shape, FEW), [[index[axis]]]
+    each = e.index_map([value], [index], few, conditions=conditions, fill=-math.inf, suffix="earlier")
+    most = e.squeeze(e.reduce(Combiner.MAX, each, [last]), [last])
     infinite = e.with_number(Function.EQ, e.apply(Function.ABS, most), math.inf)
     most = e.select(infinite, e.fill_like(most, 0.0), most)
-    square = (*e.shape, e.shape[axis])
-    other = dims(last)
-    other[axis] = AffineExpr.dimension(last)
-    here = AffineExpr.dimension(axis) + AffineExpr.dimension(last) * -1
-    earlier = e.index_map(
-        [value], [other], square, conditions=[[here]], fill=-math.inf, suffix="until"
-    )
-    less = e.apply(Function.SUB, earlier, e.index_map([most], [dims(last)], square, suffix="here"))
+    less = e.apply(Function.SUB, each, e.index_map([most], [dims(last)], few, suffix="here"))
     total = e.squeeze(e.reduce(Combiner.ADD, e.apply(Function.EXP, less), [last]), [last])
     return e.apply(Function.ADD, e.apply(Function.LOG, total), most)
 
