@@ -1,5 +1,5 @@
 // A schedule that a person has edited may lack a choice, or make one that cannot be carried out: the pass declines.
-// RUN: deplo-opt %s -p 'pack-operands,split-matmul-k,register-tile{target=cpu}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s
+// RUN: deplo-opt %s -p 'pack-operands,split-matmul-k,register-tile{target=cpu},tensor-cores{target=sm_80}' --split-input-file --remarks 2>&1 >/dev/null | FileCheck %s
 
 // CHECK: remark: pack-operands: no_tiles: declined: the schedule has no `thread_n`
 func.func @main(%x: tensor<8x32xf32>, %w: tensor<16x32xf32>) -> tensor<8x16xf32> {
@@ -80,6 +80,26 @@ func.func @main(%x: tensor<8x32xf32>, %w: tensor<16x32xf32>) -> tensor<8x16xf32>
       %x_smem = tile.stage %x[0, 0] : memref<8x32xf32> -> memref<8x32xf32, "shared">
       %s = loop.for %k = 0 to 32 reduce(add) -> f32 {
         %a = loop.load %x_smem[%i, %k] : memref<8x32xf32, "shared">
+        %b = loop.load %w[%j, %k] : memref<16x32xf32>
+        %p = arith.mulf %a, %b : f32
+        loop.yield %p : f32
+      }
+      loop.store %s, %y[%i, %j] : memref<8x16xf32>
+    }
+  }
+  func.return %y : tensor<8x16xf32>
+}
+
+// -----
+
+// CHECK: remark: tensor-cores: one_element: declined: a block has one row and one column
+func.func @main(%x: tensor<8x32xf32>, %w: tensor<16x32xf32>) -> tensor<8x16xf32> {
+  %y = loop.kernel @one_element(%x, %w) : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32> {
+  ^bb0(%x: memref<8x32xf32>, %w: memref<16x32xf32>, %y: memref<8x16xf32>):
+    tile.launch (%i = 8 : block, %j = 16 : block) schedule(#tile.schedule<block_m = 1, block_n = 1, thread_m = 1, thread_n = 1, mma = 1>) {
+      %x_smem = tile.stage %x[%i, 0] : memref<8x32xf32> -> memref<1x32xf32, "shared">
+      %s = loop.for %k = 0 to 32 reduce(add) -> f32 {
+        %a = loop.load %x_smem[0, %k] : memref<1x32xf32, "shared">
         %b = loop.load %w[%j, %k] : memref<16x32xf32>
         %p = arith.mulf %a, %b : f32
         loop.yield %p : f32
