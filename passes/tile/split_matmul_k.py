@@ -81,16 +81,15 @@ def _obstacle(kernel: KernelOp, launch: LaunchOp, schedule: ScheduleAttr) -> str
         return "K is split already"
     if launch.is_partitioned:
         return "the launch is partitioned already"
-    sweeps = [op for op in launch.body.block.ops if isinstance(op, ForOp) and op.res]
-    if not sweeps:
+    if not (sweeps := _sweeps_of(launch)):
         return "no loop of the launch reduces"
     if sweeps[0].limit is not None:
         return "its sweep ends at a limit of its own"
     return schedule.lacks("m", "n", "block_m", "block_n", "block_k")
 
 
-def _sweep_of(launch: LaunchOp) -> ForOp:
-    return next(op for op in launch.body.block.ops if isinstance(op, ForOp) and op.res)
+def _sweeps_of(launch: LaunchOp) -> list[ForOp]:
+    return [op for op in launch.body.block.ops if isinstance(op, ForOp) and op.res]
 
 
 def _check(launch: LaunchOp, sweep: ForOp) -> str | None:
@@ -132,7 +131,7 @@ def make_atomic(kernel: KernelOp, zeros: list[KernelOp], parts: Parts) -> Kernel
     atomic = kernel.clone()
     atomic.sym_name = StringAttr(f"{kernel.sym_name.data}_atomic")
     launch = _launch_of(atomic)
-    sweep = _sweep_of(launch)
+    sweep = _sweeps_of(launch)[0]
     reason = refusal(sweep) or split_sweep(launch, parts, _check)
     if reason is not None:
         atomic.erase()
@@ -171,7 +170,7 @@ class SplitMatmulKPass(GpuRecipe):
         if (reason := _obstacle(kernel, launch, schedule)) is not None:
             record(self.name, name, False, reason, launch)
             return
-        sweep = _sweep_of(launch)
+        sweep = _sweeps_of(launch)[0]
         parts = parts_of(sweep.extent.data, count, schedule.get("block_k") or 1)
         threads = self.machine.threads
         made: list[KernelOp] | str = f"K of {parts.extent} is one part"
