@@ -27,6 +27,7 @@ from .eager_strides import KERNELS, unlike_fake_tensors, with_eager_strides
 from .encoder_layers import ENCODER_LAYERS
 from .foreach import foreach_rules
 from .gradients import OF_WINDOWS
+from .grids import GRIDS
 from .histograms import HISTOGRAMS
 from .layouts import EMPTIES
 from .margins import multilabel_margin_loss
@@ -43,7 +44,6 @@ KEPT_BY_EXPORT = (
     aten._native_batch_norm_legit_functional.default,
     aten.addmv.default,
     aten.dist.default,
-    aten.grid_sampler_2d.default,
     aten.narrow_copy.default,
     aten.permute_copy.default,
     aten.slice_scatter.default,
@@ -292,6 +292,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     **COMPOSITES,
     **EMPTIES,
     **ENCODER_LAYERS,
+    **GRIDS,
     **HISTOGRAMS,
     **NUMBERS_AND_BITS,
     **OF_PAIRS,
