@@ -1,7 +1,7 @@
-"""Images read at given positions (`F.grid_sample`): lookups and weights, which all channels share.
+"""Images read at given positions (`F.grid_sample`). All channels share the positions and their weights.
 
-PyTorch's decomposition computes them for each channel anew, and where eager reads nothing it has an element
-of the image times 0: NaN if that is infinite, and no NaN if the position is one.
+PyTorch's decomposition computes both for each channel. Outside of the image it multiplies an element of it
+by 0, which gives NaN if that is infinite; eager reads nothing there. It also loses the NaN of a position.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ aten = torch.ops.aten
 
 _BILINEAR, _NEAREST, _ = range(3)
 _ZEROS, _, _REFLECTION = range(3)
+"""The numbers by which ATen's operator gets how it interpolates and pads."""
 
-_FAR = 2.0**31
-"""From here on, and where they are no numbers, eager's kernel for GPUs takes positions for `_OUTSIDE`."""
-
+_INT_END = 2.0**31
 _OUTSIDE = -100.0
+"""Where eager's kernel for GPUs moves positions that are no int (ATen's GridSampler.cuh)."""
 
 Taps = list[tuple[torch.Tensor, torch.Tensor]]
 """Which elements of an axis are read, by their numbers as floats, and their weights."""
@@ -66,11 +66,11 @@ class _Axis:
         return (at + 1) * (self.size / 2) - 0.5
 
     def inside(self, at: torch.Tensor) -> torch.Tensor:
-        """The positions as padding moves them into the axis, where what is no number becomes 0."""
+        """The positions as padding moves them into the axis. It moves NaN to 0."""
         if self.padding == _ZEROS:
             if at.device.type == "cpu":
                 return at
-            return torch.where(at.abs() < _FAR, at, _OUTSIDE)
+            return torch.where(at.abs() < _INT_END, at, _OUTSIDE)
         if self.padding == _REFLECTION:
             at = self._reflected(at)
         return torch.where(at > 0, at, 0).clamp(max=self.size - 1)
